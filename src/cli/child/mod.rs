@@ -1,0 +1,519 @@
+//! How fork and side make a child: request, cut, name, place, then a saga that reports success only when the child and
+//! its lineage are both durable.
+
+mod home;
+mod title;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use self::home::Home;
+use super::{
+    Run,
+    output::{Answer, Report},
+    pick::{Allow, Opened, Pick},
+    report::{self, BoundaryReport, ChildReport, LeftOut, Next, ParentReport},
+};
+use crate::{
+    error::{Error, Result},
+    finding::{Code, Finding},
+    format::{Birth, Message, Note, Origin},
+    log::{Draft, Encoding, Log, Stamp},
+    ops::{self, Cut, Intent, Policy},
+    session::{At, History, Session, Turns},
+    store::{self, Record, State, Written},
+};
+
+/// Flags of every verb that makes a child.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Making {
+    /// The child's title; @FILE reads it from a file, - from standard input
+    #[arg(long, value_name = "TEXT")]
+    pub title: Option<String>,
+    /// The child's id, if not one by the client's own policy
+    #[arg(long, value_name = "ID")]
+    pub id: Option<String>,
+    /// Makes the request repeatable: the same id and request give the same child again
+    #[arg(long, value_name = "ID")]
+    pub request_id: Option<String>,
+    /// The child's working folder, which decides its place
+    #[arg(long, value_name = "DIR")]
+    pub cwd: Option<PathBuf>,
+    /// Whether the parent's context is inherited
+    #[arg(long, value_enum, default_value = "inherit")]
+    pub context: ContextArg,
+    /// The branch to go from, by any record on it
+    #[arg(long, value_name = "ID")]
+    pub leaf: Option<String>,
+    /// Leave out lines with this kind of damage
+    #[arg(long, value_name = "CODE", value_parser = super::pick::code)]
+    pub drop: Vec<Code>,
+    #[command(flatten)]
+    pub allow: Allow,
+    /// Read and check everything, print the plan, write nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// What a child inherits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum ContextArg {
+    /// Everything up to the boundary
+    Inherit,
+    /// Nothing but lineage, working folder and settings
+    None,
+}
+
+/// What is to be made.
+pub struct Order<'a> {
+    /// `fork` or `side`.
+    pub verb: &'static str,
+    /// The parent.
+    pub pick: &'a Pick,
+    /// Where to cut it.
+    pub at: &'a At,
+    /// The shared flags.
+    pub making: &'a Making,
+    /// Where to write instead of the client's own place; `-` is standard output.
+    pub out: Option<&'a Path>,
+    /// The words of a side session's framing.
+    pub framing: Option<String>,
+}
+
+/// What was made.
+#[derive(Clone, Debug, Serialize)]
+pub struct Made {
+    /// Messages that the model sees in the child.
+    pub messages: usize,
+    /// Closed turns in it.
+    pub turns: usize,
+    /// Calls on its path.
+    pub tool_calls: usize,
+    /// Results on its path.
+    pub tool_results: usize,
+    /// Where the parent was cut.
+    pub boundary: BoundaryReport,
+    /// What is inherited, in the client's own unit.
+    pub seed_length: u64,
+    /// What is not.
+    pub left_out: LeftOut,
+    /// The child.
+    pub child: ChildReport,
+    /// Whether an earlier run had made it.
+    pub replayed: bool,
+    /// Where it comes from.
+    pub parent: ParentReport,
+    /// Whether the model sees a summary of the older part.
+    pub compacted_source: bool,
+    /// How the client opens it.
+    pub next: Next,
+    /// The hash of the inherited messages.
+    pub seed_hash: String,
+    /// How many messages are the parent's.
+    #[serde(skip)]
+    pub inherited: usize,
+}
+
+/// Makes the child, or says what would be made.
+pub fn make(
+    run: &Run,
+    order: &Order<'_>,
+    present: impl FnOnce(Made) -> Box<dyn Report>,
+) -> Result<Answer> {
+    let making = order.making;
+    let opened = order.pick.open(run)?;
+    let session = &opened.session;
+    let mut answer = Answer {
+        source: Some(report::source(session, opened.path.clone())),
+        dry_run: making.dry_run,
+        ..Answer::default()
+    };
+    answer.stdout_taken = order.out == Some(Path::new("-"));
+    let layout = session.format.layout();
+    if let Some(id) = making.id.as_deref().filter(|id| !layout.valid_id(id)) {
+        return Ok(answer.failed(Error::InvalidSessionId(id.into())));
+    }
+    match plan(run, order, &opened, &mut answer) {
+        Ok(made) => {
+            answer.report = Some(present(made));
+            Ok(answer)
+        }
+        Err(error) => Ok(answer.failed(error)),
+    }
+}
+
+fn plan(run: &Run, order: &Order<'_>, opened: &Opened, answer: &mut Answer) -> Result<Made> {
+    let making = order.making;
+    let given = making.title.as_deref();
+    let title =
+        given.map(|title| super::side::text_argument(title).and_then(title::check)).transpose()?;
+    if !(making.allow.not_live() && order.out.is_some()) {
+        opened.require_live(run)?;
+    }
+    let request = request(order, opened, title.as_deref());
+    let journal = run.journal()?;
+    let id = making.request_id.as_deref();
+    let _lock = id.filter(|_| !making.dry_run).map(|id| journal.lock(id)).transpose()?;
+    let before = id.map(|id| journal.request(id)).transpose()?.flatten();
+    if let (Some(before), Some(id)) = (&before, id) {
+        same_request(id, &before.request, &request)?;
+    }
+    let policy = making.allow.policy(&making.drop, run.global.strict);
+    if let Some(before) = &before
+        && let Some(made) = replayed(before, opened, order, &policy)?
+    {
+        if before.state == State::Prepared {
+            // The crash came between the write and this step.
+            journal.add(&Record { state: State::Committed, ..before.clone() })?;
+        }
+        return Ok(made);
+    }
+    let again = before.filter(|before| before.state == State::Prepared);
+    let cut = ops::cut(
+        &opened.session,
+        &Intent { at: order.at, leaf: making.leaf.as_deref(), policy: &policy },
+    )?;
+    answer.findings.clone_from(&cut.warnings);
+    let home = Home::of(run, opened);
+    let taken = title::taken(&home, &journal, &opened.parent().0)?;
+    if title.as_ref().is_some_and(|title| taken.contains(title)) && again.is_none() {
+        let message = "another session has that title";
+        answer.findings.push(Finding::new(Code::TitleInUse, message));
+    }
+    let title = title.unwrap_or_else(|| match &again {
+        Some(Record { written: Written { title: Some(title), .. }, .. }) => title.clone(),
+        _ => title::next(opened.title().as_deref(), order.verb, &taken),
+    });
+    let plan = Plan::new(run, order, opened, cut, home, title, again.as_ref())?;
+    answer.findings.extend(report::compacted(&plan.planned));
+    plan.carry_out(order, &journal, request, again.is_some(), &policy)
+}
+
+/// A child that is fully thought out.
+struct Plan<'a> {
+    opened: &'a Opened,
+    cut: Cut<'a>,
+    home: Home,
+    birth: Birth,
+    framing: Option<Note>,
+    /// The inherited history, which the child must have when read back.
+    planned: History,
+    inherit: bool,
+    /// Its file.
+    place: PathBuf,
+    encoding: Encoding,
+    /// Whether the place was named on the command line.
+    elsewhere: bool,
+}
+
+impl<'a> Plan<'a> {
+    /// `again` is the step of an earlier run that a crash left half done: its child is made again, not another one.
+    fn new(
+        run: &Run,
+        order: &Order<'_>,
+        opened: &'a Opened,
+        cut: Cut<'a>,
+        home: Home,
+        title: String,
+        again: Option<&Record>,
+    ) -> Result<Self> {
+        let session = &opened.session;
+        let (parent, parent_path) = opened.parent();
+        let inherit = order.making.context == ContextArg::Inherit;
+        let cwd = order.making.cwd.as_ref();
+        let cwd = cwd.map(|cwd| run.env.absolute(cwd).display().to_string());
+        let id = again.map(|again| again.written.id.clone()).or_else(|| order.making.id.clone());
+        let kept: &[u32] = if inherit { &cut.kept } else { &[] };
+        let birth = Birth {
+            id: id.unwrap_or_else(|| session.format.layout().new_id()),
+            at: again.map_or(run.now, |again| again.at),
+            cwd: cwd.or_else(|| session.header().cwd.clone()),
+            title: Some(title),
+            parent,
+            parent_path,
+            seed_length: session.format.seed_length(&session.facts, kept),
+            version: session.format.written_version(session.header().version),
+        };
+        let words = order.framing.clone();
+        let framing = words.map(|text| ops::framing(&birth.id, &birth.parent, text));
+        let keep = if inherit { cut.boundary.keep() } else { 0 };
+        let planned = History::of(&cut.thread, keep, cut.thread.seed)?;
+        let place = home.place(run, opened, order.out, &birth);
+        let encoding = home.encoding(opened, order.out);
+        let elsewhere = order.out.is_some();
+        Ok(Self { opened, cut, home, birth, framing, planned, inherit, place, encoding, elsewhere })
+    }
+
+    /// The saga: success is reported only when the child and its lineage are both durable.
+    fn carry_out(
+        &self,
+        order: &Order<'_>,
+        journal: &store::Journal,
+        request: Map<String, Value>,
+        again: bool,
+        policy: &Policy,
+    ) -> Result<Made> {
+        let Self { cut, birth, framing, .. } = self;
+        let child = ops::Child { cut, birth, inherit: self.inherit, framing: framing.as_ref() };
+        let draft = ops::child(&child)?;
+        if order.out == Some(Path::new("-")) {
+            let written = draft.write_as(self.encoding, &mut std::io::stdout().lock())?;
+            return match written {
+                Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+                    Err(Error::io("write to", "standard output")(error))
+                }
+                _ => Ok(self.made(Path::new("-"), self.counts())),
+            };
+        }
+        if !again {
+            self.check_free(order)?;
+        }
+        if order.making.dry_run {
+            return Ok(self.made(&self.place, self.counts()));
+        }
+        let record = self.record(order, request);
+        journal.add(&record)?;
+        if again {
+            store::sweep(&self.place); // what the crash left
+        }
+        store::create(&self.place, &draft, self.encoding, self.opened.session.log.stamp())?;
+        let counts = self.read_back(&draft, policy).inspect_err(|_| {
+            let _ = fs::remove_file(&self.place);
+        })?;
+        unchanged(self.opened)?;
+        journal.add(&Record { state: State::Committed, ..record })?;
+        Ok(self.made(&self.place, counts))
+    }
+
+    /// Neither the file nor, under another name, a session of that id may be there.
+    fn check_free(&self, order: &Order<'_>) -> Result<()> {
+        if fs::symlink_metadata(&self.place).is_ok_and(|meta| !meta.is_symlink()) {
+            return Err(Error::AlreadyExists(self.place.clone()));
+        }
+        let layout = self.opened.session.format.layout();
+        let known = || self.home.store.named(layout, &self.birth.id).into_iter().next();
+        match order.making.id.as_ref().and_then(|_| known()) {
+            Some(known) => Err(Error::AlreadyExists(known)),
+            None => Ok(()),
+        }
+    }
+
+    fn record(&self, order: &Order<'_>, request: Map<String, Value>) -> Record {
+        let Self { cut, birth, planned, .. } = self;
+        Record {
+            v: 1,
+            state: State::Prepared,
+            op: order.verb.into(),
+            at: birth.at,
+            tool: env!("CARGO_PKG_VERSION").into(),
+            request_id: order.making.request_id.clone(),
+            request,
+            source: report::object(json!({
+                "id": birth.parent,
+                "path": birth.parent_path,
+                "format": self.opened.session.format.name(),
+            })),
+            boundary: report::object(json!({
+                "at": cut.thread.name_of(cut.boundary),
+                "line": cut.thread.line_before(cut.boundary),
+                "messages": planned.messages.len(),
+                "seed_length": birth.seed_length,
+                "hash": planned.hash(),
+            })),
+            written: Written {
+                id: birth.id.clone(),
+                path: self.place.clone(),
+                title: birth.title.clone(),
+                note: None,
+            },
+        }
+    }
+
+    /// The child as its client will see it; its history must be the planned one, and the framing once behind it.
+    fn read_back(&self, draft: &Draft<'_>, policy: &Policy) -> Result<Counts> {
+        let child = Session::read(Log::open(&self.place)?, Some(self.opened.session.format))?;
+        let thread = child.thread(None)?;
+        let history = History::of(&thread, thread.path().len(), thread.seed)?;
+        let planned = &self.planned;
+        let framed = planned.digests.len() + usize::from(self.framing.is_some());
+        let same = history.digests.starts_with(&planned.digests)
+            && history.digests.len() == framed
+            && history.system == planned.system
+            && child.log.lines() == draft.lines();
+        let bad = thread.findings().into_iter().find(|finding| policy.stops(finding));
+        if same && bad.is_none() {
+            return Ok(Counts::of(history.messages.len(), &thread.turns));
+        }
+        let why = bad.map_or("its history is another one".to_owned(), |bad| bad.to_string());
+        let what = format!("the child did not read back as planned: {why}");
+        Err(Error::DurabilityFailed { path: self.place.clone(), what })
+    }
+
+    /// What the child will hold, for a plan that is not carried out.
+    fn counts(&self) -> Counts {
+        let thread = &self.cut.thread;
+        let keep = if self.inherit { self.cut.boundary.keep() } else { 0 };
+        let turns = Turns::of(&thread.session.facts, &thread.path()[..keep], thread.seed);
+        let framed = usize::from(self.framing.is_some());
+        Counts::of(self.planned.messages.len() + framed, &turns)
+    }
+
+    fn made(&self, path: &Path, counts: Counts) -> Made {
+        let Self { cut, opened, home, birth, planned, .. } = self;
+        let layout = opened.session.format.layout();
+        let in_store = !self.elsewhere && home.logs.is_some();
+        let inherited = planned.messages.len();
+        let compacted = |message: &Message| message.origin == Origin::Compaction;
+        Made {
+            messages: counts.messages,
+            turns: counts.turns,
+            tool_calls: counts.calls,
+            tool_results: counts.results,
+            boundary: BoundaryReport::of(&cut.thread, cut.boundary, inherited),
+            seed_length: birth.seed_length,
+            left_out: left_out(cut, inherited, self.inherit),
+            child: ChildReport {
+                id: birth.id.clone(),
+                path: path.into(),
+                title: birth.title.clone(),
+                cwd: birth.cwd.clone(),
+                store_path: path.strip_prefix(&home.base).unwrap_or(path).into(),
+            },
+            replayed: false,
+            parent: ParentReport::of(opened),
+            compacted_source: planned.messages.iter().any(compacted),
+            next: Next { argv: layout.opens(&birth.id, path, in_store), cwd: birth.cwd.clone() },
+            seed_hash: planned.hash(),
+            inherited,
+        }
+    }
+}
+
+/// Counts of a child, as read back or as planned.
+#[derive(Clone, Copy)]
+struct Counts {
+    messages: usize,
+    turns: usize,
+    calls: usize,
+    results: usize,
+}
+
+impl Counts {
+    fn of(messages: usize, turns: &Turns) -> Self {
+        Self { messages, turns: turns.closed(), calls: turns.calls, results: turns.results }
+    }
+}
+
+/// The source must still hold what was read; that somebody has gone on writing to it meanwhile does not matter.
+fn unchanged(opened: &Opened) -> Result<()> {
+    let (Some(path), None) = (&opened.path, &opened.manifest) else { return Ok(()) };
+    let stamp = opened.session.log.stamp();
+    let now = fs::File::open(path).and_then(|file| Stamp::of(&file));
+    let now = now.map_err(Error::io("read", path))?;
+    if now.size < stamp.size && now.inode == stamp.inode {
+        return Err(Error::SourceChanged { path: path.clone(), what: "it is shorter than it was" });
+    }
+    Ok(())
+}
+
+/// The child of an earlier run with the same request, if it is there and whole.
+fn replayed(
+    before: &Record,
+    opened: &Opened,
+    order: &Order<'_>,
+    policy: &Policy,
+) -> Result<Option<Made>> {
+    let path = &before.written.path;
+    let format = opened.session.format;
+    let child = Log::open(path).and_then(|log| Session::read(log, Some(format)));
+    let Some(child) = child.ok().filter(|child| child.id() == before.written.id) else {
+        return Ok(None);
+    };
+    let thread = child.thread(None)?;
+    let history = History::of(&thread, thread.path().len(), thread.seed)?;
+    let text = |key: &str| before.boundary.get(key).and_then(Value::as_str).unwrap_or_default();
+    let number = |key: &str| before.boundary.get(key).and_then(Value::as_u64).unwrap_or(0);
+    let size = |key: &str| usize::try_from(number(key)).unwrap_or(0);
+    let inherited = size("messages");
+    // The boundary is told as it was found then; the parent may have gone on since.
+    let at = At::Line(size("line"));
+    let leaf = order.making.leaf.as_deref();
+    let cut = ops::cut(&opened.session, &Intent { at: &at, leaf, policy }).ok();
+    let told = cut.as_ref().map(|cut| BoundaryReport::of(&cut.thread, cut.boundary, inherited));
+    let turn = told.as_ref().and_then(|told| told.turn);
+    let left_out = cut.as_ref().map(|cut| left_out(cut, inherited, true));
+    let layout = format.layout();
+    let root = layout.root_of(path);
+    let base = root.as_deref().unwrap_or(path).parent().unwrap_or(Path::new(""));
+    let compacted = |message: &Message| message.origin == Origin::Compaction;
+    Ok(Some(Made {
+        messages: history.messages.len(),
+        turns: thread.turns.closed(),
+        tool_calls: thread.turns.calls,
+        tool_results: thread.turns.results,
+        boundary: BoundaryReport {
+            kind: order.at.kind().name(),
+            at: text("at").into(),
+            turn_id: told.as_ref().and_then(|told| told.turn_id.clone()),
+            turn,
+            line: size("line"),
+            messages: inherited,
+            clipped: told.is_some_and(|told| told.clipped),
+        },
+        seed_length: number("seed_length"),
+        left_out: left_out.unwrap_or(LeftOut { lines: 0, messages: 0 }),
+        child: ChildReport {
+            id: child.id().into(),
+            path: path.clone(),
+            title: before.written.title.clone(),
+            cwd: child.header().cwd.clone(),
+            store_path: path.strip_prefix(base).unwrap_or(path).into(),
+        },
+        replayed: true,
+        parent: ParentReport::of(opened),
+        compacted_source: history.messages.iter().any(compacted),
+        next: Next {
+            argv: layout.opens(child.id(), path, root.is_some()),
+            cwd: child.header().cwd.clone(),
+        },
+        seed_hash: text("hash").into(),
+        inherited,
+    }))
+}
+
+/// What a child does not have of its parent.
+pub(super) fn left_out(cut: &Cut<'_>, inherited: usize, inherit: bool) -> LeftOut {
+    let all = cut.thread.history(cut.thread.path().len(), 0).len();
+    let kept = if inherit { cut.kept.len() } else { 0 };
+    let session = cut.thread.session;
+    let records = session.log.lines().saturating_sub(1 + session.blank.len());
+    LeftOut { lines: records.saturating_sub(kept), messages: all.saturating_sub(inherited) }
+}
+
+/// What makes two requests the same.
+fn request(order: &Order<'_>, opened: &Opened, title: Option<&str>) -> Map<String, Value> {
+    let making = order.making;
+    report::object(json!({
+        "verb": order.verb, "source": opened.parent().0, "at": format!("{:?}", order.at), "title": title, "id": making.id,
+        "cwd": making.cwd, "out": order.out, "context": format!("{:?}", making.context), "leaf": making.leaf,
+        "framing": order.framing, "drop": making.drop,
+    }))
+}
+
+fn same_request(id: &str, before: &Map<String, Value>, now: &Map<String, Value>) -> Result<()> {
+    let differs: Vec<&str> = now
+        .iter()
+        .filter(|(key, value)| before.get(*key) != Some(value))
+        .map(|(key, _)| key.as_str())
+        .collect();
+    if differs.is_empty() {
+        Ok(())
+    } else {
+        Err(Error::RequestConflict { id: id.into(), differs: differs.join(", ") })
+    }
+}

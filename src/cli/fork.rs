@@ -1,0 +1,97 @@
+//! `sessctl fork`
+
+use std::{
+    io::{self, Write},
+    path::PathBuf,
+};
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{
+    Run,
+    child::{self, Made, Making, Order},
+    output::{Answer, Report, printable},
+    pick::Pick,
+};
+use crate::{error::Result, session::At};
+
+/// Branch a session at a finished turn, leaving the original untouched
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    pick: Pick,
+    /// Where to cut: tip, last-turn, start, turn:N, turn:ID, seq:N or line:N
+    #[arg(long, value_name = "BOUNDARY", default_value = "tip")]
+    at: At,
+    /// Where to write the child instead of the client's own place; - is standard output
+    #[arg(long, value_name = "PATH")]
+    out: Option<PathBuf>,
+    /// Make a self-contained child where the client would only refer to its parent
+    #[arg(long)]
+    flatten: bool,
+    /// Carry along what the client keeps beside the log
+    #[arg(long)]
+    with_sidecars: bool,
+    #[command(flatten)]
+    making: Making,
+}
+
+#[derive(Serialize)]
+struct Forked {
+    #[serde(flatten)]
+    made: Made,
+    carried: Vec<String>,
+    not_carried: Vec<String>,
+    #[serde(skip)]
+    dry_run: bool,
+}
+
+impl Report for Forked {
+    fn json(&self) -> Value {
+        serde_json::to_value(self).expect("a report always serialises")
+    }
+
+    fn human(&self, out: &mut dyn Write) -> io::Result<()> {
+        let made = &self.made;
+        let verb = match (self.dry_run, made.replayed) {
+            (true, _) => "would fork",
+            (_, true) => "already forked",
+            _ => "forked",
+        };
+        let title = made
+            .child
+            .title
+            .as_deref()
+            .map(|title| format!(" \"{}\"", printable(title)))
+            .unwrap_or_default();
+        writeln!(
+            out,
+            "{verb} {}{title} from {} at {} ({} messages, {} turns)",
+            made.child.id, made.parent.id, made.boundary.at, made.messages, made.turns
+        )?;
+        writeln!(out, "  file: {}", printable(&made.child.path.display().to_string()))?;
+        writeln!(out, "  open: {}", printable(&made.next.pasted()))
+    }
+}
+
+pub(super) fn run(run: &Run, args: &Args) -> Result<Answer> {
+    // Neither DSH nor pi refers to a parent's bytes or keeps anything beside its log: both flags are already true of them.
+    let Args { flatten: _, with_sidecars: _, making, .. } = args;
+    let order = Order {
+        verb: "fork",
+        pick: &args.pick,
+        at: &args.at,
+        making,
+        out: args.out.as_deref(),
+        framing: None,
+    };
+    child::make(run, &order, |made| {
+        Box::new(Forked {
+            made,
+            carried: Vec::new(),
+            not_carried: Vec::new(),
+            dry_run: making.dry_run,
+        })
+    })
+}

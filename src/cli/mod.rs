@@ -1,0 +1,176 @@
+//! The edge: flags in; words and exit statuses out. Nothing else reads the environment or the clock.
+
+mod child;
+mod fork;
+mod lineage;
+mod merge;
+mod output;
+mod pick;
+mod replay;
+mod report;
+mod side;
+mod snapshot;
+mod usage;
+mod version;
+
+use std::{ffi::OsString, path::PathBuf, process::ExitCode};
+
+use chrono::{DateTime, SubsecRound, Utc};
+use clap::{CommandFactory, Parser, Subcommand};
+
+use crate::{
+    env::Env,
+    error::{Error, Result},
+    format::{self, Format},
+    store::{Journal, Store},
+};
+use output::{Answer, Output};
+
+/// Fork, side-question, merge, replay and account for coding-agent session logs
+///
+/// Works on the JSONL logs of the clients directly. A log is only ever read, or appended to by whole lines; a new
+/// session is a file of its own that its client opens.
+#[derive(Debug, Parser)]
+#[command(
+    name = "sessctl",
+    disable_version_flag = true,
+    arg_required_else_help = true,
+    subcommand_required = false
+)]
+#[command(
+    after_help = "Exit status: 0 done, 1 the answer is no, 2 command line, 3 not there, 4 the session's state says no,\n5 the log is damaged, 6 the system, 70 a bug of ours"
+)]
+pub struct Cli {
+    #[command(flatten)]
+    global: Global,
+    /// Print the version; with --json also the formats that are read and written
+    #[arg(short = 'V', long)]
+    version: bool,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+/// Options that may stand anywhere.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Global {
+    /// A client's root or any folder to look for sessions in [default: every client's own root]
+    #[arg(
+        long,
+        global = true,
+        value_name = "DIR",
+        env = "SESSCTL_STORE",
+        help_heading = "Global options"
+    )]
+    store: Vec<PathBuf>,
+    /// The client that wrote the log; without it the log itself tells
+    #[arg(long, global = true, value_name = "NAME", value_parser = client, help_heading = "Global options")]
+    format: Option<Client>,
+    /// Print one report as JSON on standard output, on success and on failure alike
+    #[arg(long, global = true, help_heading = "Global options")]
+    json: bool,
+    /// Print nothing but the answer
+    #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = "Global options")]
+    quiet: bool,
+    /// Say more
+    #[arg(short, long, global = true, help_heading = "Global options")]
+    verbose: bool,
+    /// When to use colour
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHEN",
+        default_value = "auto",
+        help_heading = "Global options"
+    )]
+    color: clap::ColorChoice,
+    /// Take warnings for errors
+    #[arg(long, global = true, help_heading = "Global options")]
+    strict: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Branch a session at a finished turn, leaving the original untouched
+    Fork(fork::Args),
+    /// Keep the seed of a fork as a file: boundary rule and bytes, but no child
+    Snapshot(snapshot::Args),
+    /// Make a read-only advisor session, forked at the last finished turn
+    Side(side::Args),
+    /// Bring one note of a side session back into its parent
+    Merge(merge::Args),
+    /// Rebuild what the model sees, and verify it
+    Replay(replay::Args),
+    /// Account for every billed completion once
+    Usage(usage::Args),
+}
+
+/// A client named on the command line.
+#[derive(Clone, Copy)]
+pub struct Client(&'static dyn Format);
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.0.name())
+    }
+}
+
+fn client(name: &str) -> Result<Client, String> {
+    let known = || format::ALL.iter().map(|format| format.name()).collect::<Vec<_>>().join(", ");
+    format::by_name(name).map(Client).ok_or_else(|| format!("expected one of {}", known()))
+}
+
+/// What every verb is given besides its own flags.
+pub struct Run {
+    global: Global,
+    env: Env,
+    store: Store,
+    now: DateTime<Utc>,
+}
+
+impl Run {
+    /// The journal; an environment without any home has none.
+    fn journal(&self) -> Result<Journal> {
+        let folder = self.env.state_dir().ok_or_else(|| {
+            Error::BadUsage("no state folder: set SESSCTL_STATE_DIR or HOME".into())
+        })?;
+        Ok(Journal::new(&folder))
+    }
+
+    fn wanted(&self) -> Option<&'static dyn Format> {
+        self.global.format.map(|client| client.0)
+    }
+}
+
+/// The clap definition, for man pages and completions.
+#[must_use]
+pub fn definition() -> clap::Command {
+    Cli::command()
+}
+
+/// Parses the command line, runs it, and says what came of it.
+#[must_use]
+pub fn main() -> ExitCode {
+    let args: Vec<OsString> = std::env::args_os().collect();
+    let cli = match Cli::try_parse_from(&args) {
+        Ok(cli) => cli,
+        Err(error) => return ExitCode::from(output::usage_error(&error, &args)),
+    };
+    let env = Env::of_process();
+    let output = Output::new(&cli.global);
+    let store = Store::new(&cli.global.store, &env);
+    // Clients count milliseconds; a finer time would not come back from their logs.
+    let run = Run { global: cli.global, env, store, now: Utc::now().trunc_subsecs(3) };
+    if cli.version {
+        return ExitCode::from(version::print(&output, run.global.json));
+    }
+    let (name, answer): (&str, Result<Answer>) = match &cli.command {
+        None => return ExitCode::from(output::missing_command(&mut Cli::command())),
+        Some(Command::Fork(args)) => ("fork", fork::run(&run, args)),
+        Some(Command::Snapshot(args)) => ("snapshot", snapshot::run(&run, args)),
+        Some(Command::Side(args)) => ("side", side::run(&run, args)),
+        Some(Command::Merge(args)) => ("merge", merge::run(&run, args)),
+        Some(Command::Replay(args)) => ("replay", replay::run(&run, args, &output)),
+        Some(Command::Usage(args)) => ("usage", usage::run(&run, args, &output)),
+    };
+    ExitCode::from(output.finish(name, answer))
+}

@@ -1,0 +1,338 @@
+//! Reports as JSON and for people, hints, exit statuses.
+
+use std::{
+    cell::Cell,
+    ffi::OsString,
+    io::{self, Write},
+    path::PathBuf,
+};
+
+use anstyle::{AnsiColor, Style};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::Global;
+use crate::{
+    error::{Error, Result},
+    finding::{Finding, Severity},
+};
+
+const BAD: Style = AnsiColor::Red.on_default().bold();
+const WARN: Style = AnsiColor::Yellow.on_default().bold();
+const PALE: Style = Style::new().dimmed();
+
+/// What a verb found or did, in the words of reports and of people.
+pub trait Report {
+    /// The fields of the JSON report.
+    fn json(&self) -> Value;
+    /// The same for people.
+    fn human(&self, out: &mut dyn Write) -> io::Result<()>;
+}
+
+/// The log that a verb looked at.
+#[derive(Clone, Debug, Serialize)]
+pub struct SourceLog {
+    /// The session.
+    pub id: String,
+    /// Where it lies; none for standard input.
+    pub path: Option<PathBuf>,
+    /// The client.
+    pub format: &'static str,
+    /// The version of the format.
+    pub version: u32,
+    /// Size in bytes, as stored.
+    pub size: u64,
+}
+
+/// Everything that is said at the end of a run.
+#[derive(Default)]
+pub struct Answer {
+    /// The log looked at.
+    pub source: Option<SourceLog>,
+    /// What was found, whatever its severity.
+    pub findings: Vec<Finding>,
+    /// What was done or found out.
+    pub report: Option<Box<dyn Report>>,
+    /// Why it is no success.
+    pub failure: Option<Error>,
+    /// Whether nothing was to be written.
+    pub dry_run: bool,
+    /// Whether the result itself went to standard output, so that the report must not.
+    pub stdout_taken: bool,
+}
+
+impl Answer {
+    /// A failure that is told together with what was found on the way.
+    pub fn failed(mut self, error: Error) -> Self {
+        self.failure = Some(error);
+        self
+    }
+}
+
+/// How to speak.
+pub struct Output {
+    json: bool,
+    quiet: bool,
+    closed: Cell<bool>,
+}
+
+impl Output {
+    /// As the global options want it.
+    pub fn new(global: &Global) -> Self {
+        match global.color {
+            clap::ColorChoice::Always => anstream::ColorChoice::Always,
+            clap::ColorChoice::Never => anstream::ColorChoice::Never,
+            clap::ColorChoice::Auto => anstream::ColorChoice::Auto,
+        }
+        .write_global();
+        Self { json: global.json, quiet: global.quiet, closed: Cell::new(false) }
+    }
+
+    /// Whether reports are JSON.
+    pub fn is_json(&self) -> bool {
+        self.json
+    }
+
+    /// Writes to standard output; `false` once nobody reads it any more.
+    pub fn write(&self, bytes: &[u8]) -> Result<bool> {
+        if self.closed.get() {
+            return Ok(false);
+        }
+        match io::stdout().lock().write_all(bytes) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                self.closed.set(true);
+                Ok(false)
+            }
+            Err(error) => Err(Error::io("write to", "standard output")(error)),
+        }
+    }
+
+    /// One line on standard output; the exit status.
+    pub fn line(&self, text: &str) -> u8 {
+        match self.write(format!("{text}\n").as_bytes()) {
+            Ok(_) => 0,
+            Err(error) => error.exit(),
+        }
+    }
+
+    /// Says what came of `command`; the exit status.
+    pub fn finish(&self, command: &str, answer: Result<Answer>) -> u8 {
+        let answer = answer.unwrap_or_else(|error| Answer::default().failed(error));
+        let exit = answer.failure.as_ref().map_or(0, Error::exit);
+        let said =
+            if self.json { self.say_json(command, exit, &answer) } else { self.say(&answer) };
+        match said {
+            Ok(()) => exit,
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => exit,
+            Err(error) => Error::io("write to", "standard output")(error).exit(),
+        }
+    }
+
+    fn say_json(&self, command: &str, exit: u8, answer: &Answer) -> io::Result<()> {
+        let document = document(command, exit, answer);
+        if answer.stdout_taken {
+            return writeln!(io::stderr().lock(), "{document}");
+        }
+        match self.write(format!("{document}\n").as_bytes()) {
+            Err(Error::Io { source, .. }) => Err(source),
+            _ => Ok(()),
+        }
+    }
+
+    fn say(&self, answer: &Answer) -> io::Result<()> {
+        let mut err = anstream::stderr().lock();
+        let path = answer.source.as_ref().and_then(|source| source.path.clone());
+        if !self.quiet {
+            for finding in &answer.findings {
+                if !same(answer.failure.as_ref(), finding) {
+                    say_finding(&mut err, finding, path.as_ref())?;
+                }
+            }
+        }
+        if let Some(report) = &answer.report
+            && (!self.quiet || answer.failure.is_none())
+        {
+            let mut text = Vec::new();
+            report.human(&mut text)?;
+            if answer.stdout_taken {
+                if !self.quiet {
+                    err.write_all(&text)?;
+                }
+            } else {
+                let shown = self.write(&text);
+                if let Err(Error::Io { source, .. }) = shown {
+                    return Err(source);
+                }
+            }
+        }
+        if let Some(error) = &answer.failure {
+            say_error(&mut err, error, path.as_ref())?;
+        }
+        Ok(())
+    }
+}
+
+fn same(failure: Option<&Error>, finding: &Finding) -> bool {
+    matches!(failure, Some(Error::Damaged(found)) if found.code == finding.code && found.line == finding.line)
+}
+
+fn document(command: &str, exit: u8, answer: &Answer) -> Value {
+    let of = |severity: Severity| {
+        answer.findings.iter().filter(|finding| finding.severity == severity).collect::<Vec<_>>()
+    };
+    let failure = answer.failure.as_ref();
+    let mut errors: Vec<&Finding> = of(Severity::Error);
+    if let Some(Error::Damaged(finding)) = failure
+        && !errors.iter().any(|known| known.code == finding.code && known.line == finding.line)
+    {
+        errors.insert(0, finding);
+    }
+    let mut document = Map::new();
+    let common = json!({
+        "ok": exit == 0,
+        "command": command,
+        "exit": exit,
+        "code": failure.map(Error::code),
+        "message": failure.map(ToString::to_string),
+        "hint": failure.and_then(hint),
+        "source": answer.source,
+        "findings": errors,
+        "warnings": of(Severity::Warning),
+        "notes": of(Severity::Note),
+        "dry_run": answer.dry_run,
+    });
+    for part in
+        [Some(common), answer.report.as_ref().map(|report| report.json())].into_iter().flatten()
+    {
+        if let Value::Object(fields) = part {
+            document.extend(fields);
+        }
+    }
+    if let Some(error) = failure {
+        document.extend(error.details());
+    }
+    Value::Object(document)
+}
+
+fn say_finding(out: &mut dyn Write, finding: &Finding, path: Option<&PathBuf>) -> io::Result<()> {
+    let (style, word) = match finding.severity {
+        Severity::Error => (BAD, "error"),
+        Severity::Warning => (WARN, "warning"),
+        Severity::Note => (PALE, "note"),
+    };
+    writeln!(
+        out,
+        "{style}{word}[{}]{style:#}: {}",
+        finding.code.name(),
+        printable(&finding.message)
+    )?;
+    say_place(out, path, finding.line)
+}
+
+fn say_error(out: &mut dyn Write, error: &Error, path: Option<&PathBuf>) -> io::Result<()> {
+    writeln!(out, "{BAD}error[{}]{BAD:#}: {}", error.code(), printable(&error.to_string()))?;
+    say_place(out, path, error.line())?;
+    match hint(error) {
+        Some(hint) => writeln!(out, "  {PALE}hint:{PALE:#} {}", printable(&hint)),
+        None => Ok(()),
+    }
+}
+
+fn say_place(out: &mut dyn Write, path: Option<&PathBuf>, line: Option<usize>) -> io::Result<()> {
+    match (path, line) {
+        (Some(path), Some(line)) => {
+            writeln!(out, "  {PALE}-->{PALE:#} {}:{line}", printable(&path.display().to_string()))
+        }
+        (None, Some(line)) => writeln!(out, "  {PALE}-->{PALE:#} line {line}"),
+        _ => Ok(()),
+    }
+}
+
+/// `text` without what a terminal would obey.
+pub fn printable(text: &str) -> String {
+    text.chars()
+        .map(|c| {
+            if c.is_control() && !matches!(c, '\n' | '\t') || crate::ops::is_bidi_control(c) {
+                '\u{FFFD}'
+            } else {
+                c
+            }
+        })
+        .collect()
+}
+
+/// What to do about it, as flags.
+fn hint(error: &Error) -> Option<String> {
+    Some(match error {
+        Error::OpenTurn { last: Some(last), .. } => {
+            let lines = if last.left_out == 1 { "1 line".to_owned() } else { format!("{} lines", last.left_out) };
+            match last.turns {
+                0 => format!("wait for the turn to end, or fork before it with `--at start` (leaves out {lines})"),
+                turns => format!("wait for the turn to end, or fork after turn {turns} with `--at last-turn` (leaves out {lines})"),
+            }
+        }
+        Error::TurnInProgress { .. } => "wait for the turn to end, or name an earlier one; `--at last-turn` takes the last that has ended".into(),
+        Error::TurnNotFound { known, .. } if !known.is_empty() => format!("the turns are 1 to {}; `sessctl replay SESSION --view turns` lists them", known.len()),
+        Error::InvalidBoundary(_) => "cut at the end of a turn: `--at turn:N`, or `--at last-turn`".into(),
+        Error::SessionNotFound(_) => "name a file, an id or its first 8 characters; `--store DIR` says where to look".into(),
+        Error::SessionAmbiguous { .. } => "give the whole id, or the path of the file".into(),
+        Error::SessionNotLive { live, .. } => format!("use {}, or `--allow SESSION_NOT_LIVE` with `--out`", live.display()),
+        Error::AlreadyExists(_) => "choose another `--id` or `--out`".into(),
+        Error::RequestConflict { .. } => "use a new `--request-id` for a new request".into(),
+        Error::SourceChanged { .. } => "run the command again".into(),
+        Error::SessionLocked { .. } => "close the session in its client first".into(),
+        Error::NoteTooLong { .. } => "shorten the note, or raise `--max-chars`".into(),
+        Error::NotAChild { .. } | Error::ParentNotFound(_) => "name the parent's file with `--into`, or its store with `--store`".into(),
+        Error::Damaged(finding) => return damage_hint(finding),
+        _ => return None,
+    })
+}
+
+fn damage_hint(finding: &Finding) -> Option<String> {
+    use crate::finding::Code;
+    let code = finding.code.name();
+    Some(match finding.code {
+        Code::FormatUnknown => "name the client with `--format`".into(),
+        Code::TornTail => {
+            "let the client close the session, or leave the torn tail out with `--allow TORN_TAIL`"
+                .into()
+        }
+        Code::EmptyFile
+        | Code::HeaderMissing
+        | Code::VersionUnsupported
+        | Code::HistoryBaseMissing
+        | Code::HistoryBaseCycle => return None,
+        Code::LineCorrupt | Code::RecordsFused | Code::NulBlock => format!(
+            "fork before it with `--at turn:N`, keep the line with `--allow {code}`, or leave it out with `--drop {code}`"
+        ),
+        _ => format!("fork before it with `--at turn:N`, or go on with `--allow {code}`"),
+    })
+}
+
+/// What clap has to say; the exit status.
+pub fn usage_error(error: &clap::Error, args: &[OsString]) -> u8 {
+    let wrong = error.use_stderr();
+    if wrong && args.iter().any(|arg| arg == "--json") {
+        let message = error.render().to_string();
+        let first = message.lines().next().unwrap_or_default();
+        let failure = Error::BadUsage(first.strip_prefix("error: ").unwrap_or(first).to_owned());
+        let command = args
+            .iter()
+            .skip(1)
+            .filter_map(|arg| arg.to_str())
+            .find(|arg| !arg.starts_with('-'))
+            .unwrap_or_default();
+        let document = document(command, failure.exit(), &Answer::default().failed(failure));
+        let _ = writeln!(io::stdout().lock(), "{document}");
+    } else {
+        let _ = error.print();
+    }
+    if wrong { 2 } else { 0 }
+}
+
+/// `sessctl` alone, or with nothing but global options.
+pub fn missing_command(definition: &mut clap::Command) -> u8 {
+    let _ = write!(anstream::stderr().lock(), "{}", definition.render_help().ansi());
+    2
+}

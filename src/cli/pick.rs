@@ -1,0 +1,236 @@
+//! The session argument that the verbs share, and the flags that say how to read it.
+
+use std::{
+    io::{BufRead, BufReader, Read, Seek, SeekFrom, Write},
+    path::{Path, PathBuf},
+};
+
+use super::Run;
+use crate::{
+    error::{Error, Result},
+    finding::Code,
+    format::{self, Format},
+    log::Log,
+    ops::{Manifest, Policy, manifest_of},
+    session::Session,
+    store::{FoundBy, Store, generations},
+};
+
+/// Which session.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Pick {
+    /// A path, an id or its first 8 characters, =TITLE, or - for standard input
+    #[arg(value_name = "SESSION", required_unless_present = "last")]
+    session: Option<String>,
+    /// The session written last, of those whose working folder is DIR if one is given
+    #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true, conflicts_with = "session")]
+    last: Option<Option<PathBuf>>,
+}
+
+/// Which findings matter.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct Allow {
+    /// Keep lines with this kind of damage as they are, and go on
+    #[arg(long = "allow", value_name = "CODE", value_parser = allowed)]
+    codes: Vec<Allowed>,
+}
+
+/// A code given to `--allow`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Allowed {
+    /// A finding.
+    Finding(Code),
+    /// A log that is not the live one of its session.
+    NotLive,
+}
+
+fn allowed(name: &str) -> Result<Allowed, String> {
+    match name {
+        "SESSION_NOT_LIVE" => Ok(Allowed::NotLive),
+        name => code(name).map(Allowed::Finding),
+    }
+}
+
+/// The finding code of that name.
+pub fn code(name: &str) -> Result<Code, String> {
+    Code::by_name(name).ok_or_else(|| format!("no finding has the code `{name}`"))
+}
+
+impl Allow {
+    /// The policy of a run.
+    pub fn policy(&self, drop: &[Code], strict: bool) -> Policy {
+        let allow = self.codes.iter().filter_map(|code| match code {
+            Allowed::Finding(code) => Some(*code),
+            Allowed::NotLive => None,
+        });
+        Policy { allow: allow.collect(), drop: drop.to_vec(), strict }
+    }
+
+    /// Whether a log that is not live may be used.
+    pub fn not_live(&self) -> bool {
+        self.codes.contains(&Allowed::NotLive)
+    }
+}
+
+/// A session that was found and read.
+pub struct Opened {
+    /// The session.
+    pub session: Session,
+    /// Its file, absolute; none for standard input.
+    pub path: Option<PathBuf>,
+    /// What led to it.
+    pub by: FoundBy,
+    /// The folder it was found under, if it was searched for.
+    pub root: Option<PathBuf>,
+    /// What the snapshot says, if it was one.
+    pub manifest: Option<Manifest>,
+}
+
+impl Pick {
+    /// Several sessions may be given where this is used.
+    pub fn named(name: &str) -> Self {
+        Self { session: Some(name.into()), last: None }
+    }
+
+    /// The session written last.
+    pub fn latest(last: Option<Option<PathBuf>>) -> Self {
+        Self { session: None, last }
+    }
+
+    /// The words on the command line, for the journal and for messages.
+    pub fn words(&self) -> &str {
+        self.session.as_deref().unwrap_or("--last")
+    }
+
+    /// Finds and reads the session.
+    pub fn open(&self, run: &Run) -> Result<Opened> {
+        if self.session.as_deref() == Some("-") {
+            let log = Log::spool(std::io::stdin().lock())?;
+            return read(log, None, FoundBy::Path, None, run.wanted());
+        }
+        let found = match (&self.session, &self.last) {
+            (Some(name), _) => run.store.find(name)?,
+            (None, Some(cwd)) => {
+                let cwd = cwd.as_ref().map(|cwd| {
+                    std::fs::canonicalize(cwd).unwrap_or_else(|_| run.env.absolute(cwd))
+                });
+                run.store.latest(cwd.as_deref(), run.wanted().map(Format::name))?
+            }
+            (None, None) => return Err(Error::BadUsage("no session was named".into())),
+        };
+        let path = run.env.absolute(&found.path);
+        read(Log::open(&found.path)?, Some(path), found.by, found.root, run.wanted())
+    }
+}
+
+fn read(
+    log: Log,
+    path: Option<PathBuf>,
+    by: FoundBy,
+    root: Option<PathBuf>,
+    wanted: Option<&'static dyn Format>,
+) -> Result<Opened> {
+    if let Some((log, manifest)) = snapshot(&log)? {
+        let session = Session::read(log, format::by_name(&manifest.source.format))?;
+        return Ok(Opened { session, path, by, root, manifest: Some(manifest) });
+    }
+    Ok(Opened { session: Session::read(log, wanted)?, path, by, root, manifest: None })
+}
+
+/// A snapshot as the log that its seed would be: the source's header, then its lines.
+pub fn snapshot(log: &Log) -> Result<Option<(Log, Manifest)>> {
+    const MARK: &[u8] = br#"{"type":"sessctl/snapshot""#;
+    if !log.head(MARK.len() as u64)?.starts_with(MARK) {
+        return Ok(None);
+    }
+    let failed = || Error::io("read", log.path().unwrap_or(Path::new("-")));
+    let mut plain = tempfile::tempfile().map_err(failed())?;
+    log.copy_all(&mut plain)?.map_err(failed())?;
+    plain.seek(SeekFrom::Start(0)).map_err(failed())?;
+    let mut plain = BufReader::new(plain);
+    let mut first = Vec::new();
+    plain.read_until(b'\n', &mut first).map_err(failed())?;
+    let Some(manifest) = manifest_of(&first) else {
+        return Err(Error::BadUsage(
+            "the first line begins like a snapshot's but cannot be read as one".into(),
+        ));
+    };
+    let mut header = manifest.header.clone().unwrap_or_default().into_bytes();
+    if !header.is_empty() {
+        header.write_all(b"\n").map_err(failed())?;
+    }
+    let log = Log::spool(header.as_slice().chain(plain))?;
+    Ok(Some((log, manifest)))
+}
+
+impl Opened {
+    /// The session that a child will name as its parent, and where that lies.
+    pub fn parent(&self) -> (String, PathBuf) {
+        match &self.manifest {
+            Some(manifest) => (manifest.source.id.clone(), PathBuf::from(&manifest.source.path)),
+            None => (self.session.id().to_owned(), self.path.clone().unwrap_or_default()),
+        }
+    }
+
+    /// The title, or what the client would show.
+    pub fn title(&self) -> Option<String> {
+        self.manifest
+            .as_ref()
+            .and_then(|manifest| manifest.title.clone())
+            .or_else(|| self.session.title())
+    }
+
+    /// Refuses a log that is a copy or an older generation of one that lives elsewhere.
+    pub fn require_live(&self, run: &Run) -> Result<()> {
+        let (Some(path), None) = (&self.path, &self.manifest) else { return Ok(()) };
+        let not_live = |live: PathBuf| Error::SessionNotLive {
+            id: self.session.id().into(),
+            path: path.clone(),
+            live,
+        };
+        if let Some(live) =
+            generations(path).pop().filter(|live| live.file_name() != path.file_name())
+        {
+            return Err(not_live(live));
+        }
+        let layout = self.session.format.layout();
+        if self.by == FoundBy::Path && layout.root_of(path).is_none() {
+            let same = |live: &PathBuf| {
+                std::fs::canonicalize(live).ok() == std::fs::canonicalize(path).ok()
+            };
+            if let Some(live) =
+                run.store.named(layout, self.session.id()).into_iter().find(|live| !same(live))
+            {
+                return Err(not_live(live));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The log of a parent: the path given, that file name beside the child, then its id in the stores and beside the child.
+pub fn find_parent(run: &Run, parent: &str, child: Option<&Path>) -> Result<PathBuf> {
+    let path = Path::new(parent);
+    if path.is_file() {
+        return Ok(path.into());
+    }
+    let folder = child.and_then(Path::parent);
+    if let (Some(folder), Some(name)) = (folder, path.file_name()) {
+        let beside = folder.join(name);
+        if beside.is_file() && Some(beside.as_path()) != child {
+            return Ok(beside);
+        }
+    }
+    let id = format::ALL
+        .iter()
+        .find_map(|format| format.layout().name_id(path))
+        .unwrap_or_else(|| parent.to_owned());
+    let near = folder.map(Store::near);
+    let home = child.and_then(crate::store::layout_of).map(|(_, root)| Store::of(root));
+    [Some(run.store.clone()), home, near]
+        .into_iter()
+        .flatten()
+        .find_map(|store| store.by_id(&id).ok())
+        .map(|found| found.path)
+        .ok_or_else(|| Error::ParentNotFound(parent.into()))
+}

@@ -1,0 +1,535 @@
+//! `sessctl replay`
+
+mod view;
+
+use std::{
+    fs,
+    io::{self, BufRead, Write},
+    path::PathBuf,
+};
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{
+    Run,
+    output::{Answer, Output, Report, printable},
+    pick::{Allow, Opened, Pick, find_parent},
+    report::{self, ParentReport},
+};
+use crate::{
+    error::{Error, Result},
+    finding::{Code, Finding, Severity},
+    format::{Origin, json::hex},
+    log::Log,
+    ops::{self, Policy},
+    session::{At, Boundary, History, Session, Thread, lineage},
+    store::{self, FoundBy, State},
+};
+use view::View;
+
+/// Rebuild what the model sees, and verify it
+///
+/// Plain `replay` prints what can be read and exits 5 only when a printed message is lost or doubtful; `--check` exits
+/// 5 on any error in the log.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// Paths, ids, =TITLEs; - reads one log, or paths one a line, from standard input
+    #[arg(value_name = "SESSION", required_unless_present = "last")]
+    sessions: Vec<String>,
+    /// The session written last, of those whose working folder is DIR if one is given
+    #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true, conflicts_with = "sessions")]
+    last: Option<Option<PathBuf>>,
+    /// How far to go: tip, last-turn, start, turn:N, turn:ID, seq:N or line:N
+    #[arg(long, value_name = "BOUNDARY")]
+    at: Option<At>,
+    /// Exit 5 on any error in the log
+    #[arg(long)]
+    check: bool,
+    /// Prove that the session begins with the history of this parent or snapshot
+    #[arg(long, value_name = "PARENT")]
+    against: Option<String>,
+    /// Compare with a file made by --view messages, or with a hash
+    #[arg(long, value_name = "FILE|HASH")]
+    expect: Option<String>,
+    /// Print the hash of the history and nothing else
+    #[arg(long, conflicts_with = "view")]
+    hash: bool,
+    /// Only these turns, counted from one
+    #[arg(long, value_name = "A..B", value_parser = turns)]
+    turns: Option<(usize, usize)>,
+    /// Fold nothing in the transcript
+    #[arg(long)]
+    full: bool,
+    /// What to print
+    #[arg(long, value_enum)]
+    view: Option<View>,
+    /// The branch to look at, by any record on it
+    #[arg(long, value_name = "ID")]
+    leaf: Option<String>,
+    /// Never fail on damage; mark the gaps
+    #[arg(long)]
+    lenient: bool,
+    #[command(flatten)]
+    allow: Allow,
+    /// Write the view to a file; - is standard output
+    #[arg(long, value_name = "PATH")]
+    out: Option<PathBuf>,
+}
+
+fn turns(text: &str) -> Result<(usize, usize), String> {
+    let bound = |text: &str, open: usize| {
+        if text.is_empty() {
+            Ok(open)
+        } else {
+            text.parse().map_err(|_| format!("`{text}` is no turn number"))
+        }
+    };
+    match text.split_once("..") {
+        Some((from, to)) => Ok((bound(from, 1)?, bound(to, usize::MAX)?)),
+        None => bound(text, 1).map(|turn| (turn, turn)),
+    }
+}
+
+#[derive(Serialize)]
+struct Replayed {
+    messages: usize,
+    turns: usize,
+    open_turns: usize,
+    open_calls: Vec<String>,
+    tool_calls: usize,
+    tool_results: usize,
+    lines: usize,
+    merges: usize,
+    off_path_messages: usize,
+    reachable_messages: Option<u64>,
+    cut_off_messages: Option<u64>,
+    inherited_lines: usize,
+    dangling_ids: Vec<String>,
+    files_read: usize,
+    leaf: Option<String>,
+    cwd_first: Option<String>,
+    cwd_last: Option<String>,
+    found_by: &'static str,
+    found_under: Option<PathBuf>,
+    lost_records: u64,
+    saved_records: u64,
+    records_after_damage: u64,
+    hash: String,
+    parent: Option<ParentReport>,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    against: Option<AgainstReport>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rows: Option<Vec<Value>>,
+    #[serde(skip)]
+    said: Said,
+}
+
+/// What is printed for people beside a view.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Said {
+    Nothing,
+    Hash,
+    Verdict,
+}
+
+#[derive(Serialize)]
+struct AgainstReport {
+    prefix: &'static str,
+    prefix_messages: usize,
+    own_messages: usize,
+    first_difference: Option<usize>,
+    seed_length: u64,
+}
+
+impl Report for Replayed {
+    fn json(&self) -> Value {
+        serde_json::to_value(self).expect("a report always serialises")
+    }
+
+    fn human(&self, out: &mut dyn Write) -> io::Result<()> {
+        match (self.said, &self.against) {
+            (Said::Nothing, _) => Ok(()),
+            (Said::Hash, _) => writeln!(out, "{}", self.hash),
+            (Said::Verdict, Some(against)) => {
+                writeln!(
+                    out,
+                    "{}: {} messages of the parent, {} own",
+                    against.prefix, against.prefix_messages, against.own_messages
+                )
+            }
+            (Said::Verdict, None) => writeln!(
+                out,
+                "{} messages, {} turns, {} open, {} lines",
+                self.messages, self.turns, self.open_turns, self.lines
+            ),
+        }
+    }
+}
+
+pub(super) fn run(run: &Run, args: &Args, output: &Output) -> Result<Answer> {
+    let picks = picks(args);
+    if let [pick] = picks.as_slice() {
+        return one(run, args, pick, output);
+    }
+    // Several sessions: one verdict a line, and the worst exit status.
+    let mut worst: Option<Error> = None;
+    for pick in &picks {
+        let answer =
+            one(run, args, pick, output).unwrap_or_else(|error| Answer::default().failed(error));
+        let exit = answer.failure.as_ref().map_or(0, Error::exit);
+        if output.is_json() {
+            output.finish("replay", Ok(answer));
+            if worst.as_ref().map_or(0, Error::exit) < exit {
+                worst = Some(Error::No { code: "REPLAY_MISMATCH", message: String::new() });
+            }
+            continue;
+        }
+        let verdict = answer
+            .failure
+            .as_ref()
+            .map_or("ok".to_owned(), |error| format!("{}: {error}", error.code()));
+        output.line(&format!("{}: {}", printable(pick.words()), printable(&verdict)));
+        if worst.as_ref().map_or(0, Error::exit) < exit {
+            worst = answer.failure;
+        }
+    }
+    Ok(Answer { failure: worst, ..Answer::default() })
+}
+
+fn picks(args: &Args) -> Vec<Pick> {
+    if args.sessions.is_empty() {
+        return vec![Pick::latest(args.last.clone())];
+    }
+    args.sessions.iter().map(|name| Pick::named(name)).collect()
+}
+
+fn one(run: &Run, args: &Args, pick: &Pick, output: &Output) -> Result<Answer> {
+    let opened = pick.open(run)?;
+    let mut answer = Answer {
+        source: Some(report::source(&opened.session, opened.path.clone())),
+        ..Answer::default()
+    };
+    match judge(run, args, &opened, output, &mut answer) {
+        Ok(None) => Ok(answer),
+        Ok(Some(error)) | Err(error) => Ok(answer.failed(error)),
+    }
+}
+
+/// Prints the view and fills the report; the verdict, if it is not yes.
+fn judge(
+    run: &Run,
+    args: &Args,
+    opened: &Opened,
+    output: &Output,
+    answer: &mut Answer,
+) -> Result<Option<Error>> {
+    let session = &opened.session;
+    let thread = session.thread(args.leaf.as_deref())?;
+    let boundary = match &args.at {
+        Some(at) => thread.boundary(at, true)?,
+        None => Boundary::end_of(&thread),
+    };
+    let keep = boundary.keep();
+    let policy = args.allow.policy(&[], run.global.strict);
+    let against = args.against.as_deref().map(|parent| load_against(run, parent)).transpose()?;
+    let found = if against.is_none() { native_parent(run, &thread, opened) } else { None };
+    let seed = against
+        .as_ref()
+        .or(found.as_ref())
+        .map_or(thread.seed, |parent| lineage::seed(&thread, parent).kept)
+        .min(keep);
+    let history = History::of(&thread, keep, seed)?;
+    answer.findings = findings(&thread, boundary, args, &policy);
+    answer.findings.extend(report::compacted(&history));
+    answer.findings.extend(is_fork(session));
+
+    let view =
+        view::Rows { thread: &thread, history: &history, keep, turns: args.turns, full: args.full };
+    let shown = match (
+        args.view,
+        args.check || args.against.is_some() || args.expect.is_some() || args.hash,
+    ) {
+        (Some(view), _) => Some(view),
+        (None, true) => None,
+        (None, false) if output.is_json() => None,
+        (None, false) => Some(View::Transcript),
+    };
+    let rows = match shown {
+        Some(kind) if output.is_json() => Some(view.rows(kind, run, opened)?),
+        Some(kind) => {
+            show(run, args, &view, kind, opened, output)?;
+            None
+        }
+        None => None,
+    };
+    let mut verdict = None;
+    let against = match &against {
+        Some(parent) => {
+            let (report, no) = compare(run, args, &thread, parent)?;
+            verdict = no;
+            Some(report)
+        }
+        None => None,
+    };
+    if verdict.is_none() {
+        verdict = match &args.expect {
+            Some(expected) => expect(expected, &history)?,
+            None => None,
+        };
+    }
+    if verdict.is_none() {
+        verdict = damage(args, &answer.findings, &policy);
+    }
+    let said = if args.hash {
+        Said::Hash
+    } else if shown.is_none() {
+        Said::Verdict
+    } else {
+        Said::Nothing
+    };
+    answer.report = Some(Box::new(replayed(&thread, opened, &history, seed, against, rows, said)));
+    Ok(verdict)
+}
+
+fn show(
+    run: &Run,
+    args: &Args,
+    view: &view::Rows<'_>,
+    kind: View,
+    opened: &Opened,
+    output: &Output,
+) -> Result<()> {
+    match args.out.as_deref().filter(|path| *path != std::path::Path::new("-")) {
+        None => view.print(kind, run, opened, &mut |bytes| output.write(bytes)),
+        Some(path) => {
+            let mut text = Vec::new();
+            view.print(kind, run, opened, &mut |bytes| {
+                text.extend_from_slice(bytes);
+                Ok(true)
+            })?;
+            store::write_new(&run.env.absolute(path), 0o600, |out| Ok(out.write_all(&text)))
+        }
+    }
+}
+
+fn replayed(
+    thread: &Thread<'_>,
+    opened: &Opened,
+    history: &History,
+    seed: usize,
+    against: Option<AgainstReport>,
+    rows: Option<Vec<Value>>,
+    said: Said,
+) -> Replayed {
+    let session = thread.session;
+    let facts = &session.facts;
+    let on_path = thread.branch.line_set(session.log.lines());
+    let said_on =
+        |line: u32| facts.of(line).any(|fact| matches!(fact, crate::fact::Fact::Said(..)));
+    let lines = u32::try_from(session.log.lines()).unwrap_or(u32::MAX);
+    let chain = thread
+        .branch
+        .findings
+        .iter()
+        .find(|finding| matches!(finding.code, Code::ChainBroken | Code::ChainCycle));
+    let of_chain =
+        |key: &str| chain.and_then(|finding| finding.fields.get(key)).and_then(Value::as_u64);
+    let header = session.header();
+    Replayed {
+        messages: history.messages.len(),
+        turns: thread.turns.closed(),
+        open_turns: usize::from(thread.turns.open().is_some()),
+        open_calls: thread.open_calls(),
+        tool_calls: thread.turns.calls,
+        tool_results: thread.turns.results,
+        lines: session.log.lines(),
+        merges: history.count(Origin::Merge),
+        off_path_messages: (0..lines)
+            .filter(|line| !on_path[*line as usize] && said_on(*line))
+            .count(),
+        reachable_messages: of_chain("reachable_messages"),
+        cut_off_messages: of_chain("cut_off_messages"),
+        inherited_lines: seed,
+        dangling_ids: chain
+            .and_then(|finding| finding.fields.get("missing_parent"))
+            .and_then(Value::as_str)
+            .map(str::to_owned)
+            .into_iter()
+            .collect(),
+        files_read: 1,
+        leaf: thread.branch.leaf.map(|leaf| facts.name(leaf).to_owned()),
+        cwd_first: header.cwd.clone(),
+        cwd_last: header.cwd.clone(),
+        found_by: opened.by.name(),
+        found_under: opened.root.as_ref().filter(|_| opened.by != FoundBy::Path).and_then(|root| {
+            let folder = opened.path.as_deref()?.parent()?;
+            folder.strip_prefix(root).ok().map(Into::into)
+        }),
+        lost_records: session.damage.lost,
+        saved_records: session.damage.saved,
+        records_after_damage: session.damage.after,
+        hash: history.hash(),
+        parent: header.parent.as_ref().map(|parent| ParentReport {
+            id: crate::session::ledger::parent_id(session, parent),
+            path: std::path::Path::new(parent).is_absolute().then(|| parent.into()),
+            format: session.format.name(),
+        }),
+        against,
+        rows,
+        said,
+    }
+}
+
+/// What is wrong up to the boundary; calls that wait count for whom only looks.
+fn findings(thread: &Thread<'_>, boundary: Boundary, args: &Args, policy: &Policy) -> Vec<Finding> {
+    let (mut used, behind) = thread.findings_at(boundary);
+    if boundary.is_end() && args.check {
+        used.extend(thread.open_call_findings());
+        used.sort_by_key(|finding| finding.line.unwrap_or(0));
+    }
+    let used = used.into_iter().map(|finding| policy.rate(finding));
+    let behind = behind.into_iter().map(|finding| {
+        if finding.severity == Severity::Error { finding.rated(Severity::Warning) } else { finding }
+    });
+    used.chain(behind).collect()
+}
+
+/// The first error that makes the answer no.
+fn damage(args: &Args, findings: &[Finding], policy: &Policy) -> Option<Error> {
+    if args.lenient {
+        return None;
+    }
+    let counts = |finding: &&Finding| policy.stops(finding) && (args.check || finding.code.loses());
+    findings.iter().find(counts).map(|finding| finding.clone().into())
+}
+
+fn is_fork(session: &Session) -> Option<Finding> {
+    let parent = session.header().parent.as_ref()?;
+    Some(
+        Finding::new(Code::IsFork, format!("forked from {parent}"))
+            .on(session.header().line as usize + 1),
+    )
+}
+
+/// What `--against` names: a log or a snapshot.
+fn load_against(run: &Run, name: &str) -> Result<Session> {
+    let parent = Pick::named(name).open(run).map_err(|error| match error {
+        Error::SessionNotFound(name) => Error::ParentNotFound(name),
+        error => error,
+    })?;
+    Ok(parent.session)
+}
+
+/// The parent that a child names, where only a look at it tells what was inherited.
+fn native_parent(run: &Run, thread: &Thread<'_>, opened: &Opened) -> Option<Session> {
+    let session = thread.session;
+    let parent = session.header().parent.as_ref()?;
+    if session.format.seed(&session.facts, thread.path()).is_some() {
+        return None;
+    }
+    let path = find_parent(run, parent, opened.path.as_deref()).ok()?;
+    Session::read(Log::open(&path).ok()?, Some(session.format)).ok()
+}
+
+fn compare(
+    run: &Run,
+    args: &Args,
+    child: &Thread<'_>,
+    parent: &Session,
+) -> Result<(AgainstReport, Option<Error>)> {
+    let against = ops::against(child.session, args.leaf.as_deref(), parent)?;
+    let prefix = if against.first_difference.is_none() { "identical" } else { "diverged" };
+    let report = AgainstReport {
+        prefix,
+        prefix_messages: against.prefix.messages.len(),
+        own_messages: against.own_messages,
+        first_difference: against.first_difference,
+        seed_length: against.seed_length,
+    };
+    let no = |code, message| Some(Error::No { code, message });
+    let verdict = match against.first_difference {
+        Some(0) => no("PREFIX_DIVERGED", "the system prompt is not the parent's".into()),
+        Some(at) => no("PREFIX_DIVERGED", format!("message {at} is not the parent's")),
+        None => merged_once(run, child.session, parent)?,
+    };
+    Ok((report, verdict))
+}
+
+/// Every note that was merged stands on the parent's path, once.
+fn merged_once(run: &Run, child: &Session, parent: &Session) -> Result<Option<Error>> {
+    let marks = ops::merges(parent, None)?;
+    for (at, mark) in marks.iter().enumerate() {
+        if marks[..at].contains(mark) {
+            return Ok(Some(Error::No {
+                code: "MERGE_REPEATED",
+                message: format!("the note {mark} stands twice in {}", parent.id()),
+            }));
+        }
+    }
+    let Ok(journal) = run.journal() else { return Ok(None) };
+    let mine = |record: &store::Record| {
+        record.op == "merge"
+            && record.state == State::Committed
+            && record.written.id == parent.id()
+            && record.source.get("id").and_then(Value::as_str) == Some(child.id())
+    };
+    for record in journal.records()?.into_iter().filter(mine) {
+        let Some(mark) = record.written.note else { continue };
+        if !marks.contains(&mark) {
+            return Ok(Some(Error::No {
+                code: "MERGE_MISSING",
+                message: format!("the note {mark} is not in {} any more", parent.id()),
+            }));
+        }
+    }
+    Ok(None)
+}
+
+/// What counts of a row of a golden file.
+#[derive(serde::Deserialize)]
+struct Golden {
+    sha256: String,
+}
+
+/// A golden file made by `--view messages`, or a hash.
+fn expect(expected: &str, history: &History) -> Result<Option<Error>> {
+    let no = |message: String| Ok(Some(Error::No { code: "REPLAY_MISMATCH", message }));
+    let is_hash = expected.len() == 64 && expected.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if is_hash {
+        let hash = history.hash();
+        return if hash.eq_ignore_ascii_case(expected) {
+            Ok(None)
+        } else {
+            no(format!("the hash is {hash}"))
+        };
+    }
+    let file = fs::File::open(expected).map_err(Error::io("read", expected))?;
+    let mut rows = 0;
+    for line in io::BufReader::new(file).lines() {
+        let line = line.map_err(Error::io("read", expected))?;
+        if line.trim().is_empty() {
+            continue;
+        }
+        let row: Golden = serde_json::from_str(&line).map_err(|_| {
+            Error::BadUsage(format!("{expected} was not made by `--view messages`"))
+        })?;
+        match history.digests.get(rows) {
+            None => return no(format!("message {} is missing; the log has {rows}", rows + 1)),
+            Some(digest) if hex(digest) != row.sha256 => {
+                let role = history.messages[rows].role.name();
+                return no(format!(
+                    "message {} ({role}, line {}) is another one",
+                    rows + 1,
+                    history.messages[rows].line + 1
+                ));
+            }
+            Some(_) => rows += 1,
+        }
+    }
+    if rows == history.digests.len() {
+        Ok(None)
+    } else {
+        no(format!("message {} is new; {rows} were expected", rows + 1))
+    }
+}

@@ -1,0 +1,143 @@
+//! The pieces that several reports have in common.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::{output::SourceLog, pick::Opened};
+use crate::{
+    finding::{Code, Finding},
+    format::Origin,
+    session::{Boundary, History, Session, Thread},
+};
+
+/// Where a session was cut.
+#[derive(Clone, Debug, Serialize)]
+pub struct BoundaryReport {
+    /// How it was asked for.
+    pub kind: &'static str,
+    /// `turn:N`, `tip`, `start` or `line:N`.
+    pub at: String,
+    /// The last turn kept, as the client names it.
+    pub turn_id: Option<String>,
+    /// The same, counted from one.
+    pub turn: Option<usize>,
+    /// The last line kept, counted from one.
+    pub line: usize,
+    /// How many messages the model sees there.
+    pub messages: usize,
+    /// Whether something was left out.
+    pub clipped: bool,
+}
+
+impl BoundaryReport {
+    /// The boundary of `thread`, where the model sees `messages`.
+    pub fn of(thread: &Thread<'_>, boundary: Boundary, messages: usize) -> Self {
+        let turn = thread.last_turn(boundary);
+        Self {
+            kind: boundary.kind().name(),
+            at: thread.name_of(boundary),
+            turn_id: turn.map(|turn| thread.turn_name(turn)),
+            turn: turn.map(|turn| turn + 1),
+            line: thread.line_before(boundary),
+            messages,
+            clipped: !boundary.is_end(),
+        }
+    }
+}
+
+/// What a cut leaves behind.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct LeftOut {
+    /// Records behind the boundary or on other branches.
+    pub lines: usize,
+    /// Messages of the active path behind the boundary.
+    pub messages: usize,
+}
+
+/// A session that was made.
+#[derive(Clone, Debug, Serialize)]
+pub struct ChildReport {
+    /// Its id.
+    pub id: String,
+    /// Its file.
+    pub path: PathBuf,
+    /// Its title.
+    pub title: Option<String>,
+    /// Its working folder.
+    pub cwd: Option<String>,
+    /// Its file, relative to the store.
+    pub store_path: PathBuf,
+}
+
+/// A session that another came from.
+#[derive(Clone, Debug, Serialize)]
+pub struct ParentReport {
+    /// Its id.
+    pub id: String,
+    /// Its file.
+    pub path: Option<PathBuf>,
+    /// Its client.
+    pub format: &'static str,
+}
+
+impl ParentReport {
+    /// The session that a child of `opened` names as its parent.
+    pub fn of(opened: &Opened) -> Self {
+        let (id, path) = opened.parent();
+        Self { id, path: Some(path), format: opened.session.format.name() }
+    }
+}
+
+/// The command that opens a result in its client.
+#[derive(Clone, Debug, Serialize)]
+pub struct Next {
+    /// Program and arguments.
+    pub argv: Vec<String>,
+    /// Where to run it.
+    pub cwd: Option<String>,
+}
+
+impl Next {
+    /// As it would be pasted into a shell.
+    pub fn pasted(&self) -> String {
+        let quoted = |word: &String| {
+            let plain = !word.is_empty()
+                && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c));
+            if plain { word.clone() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+        };
+        let command = self.argv.iter().map(quoted).collect::<Vec<_>>().join(" ");
+        match &self.cwd {
+            Some(cwd) => format!("cd {} && {command}", quoted(cwd)),
+            None => command,
+        }
+    }
+}
+
+/// The log in the words of reports.
+pub fn source(session: &Session, path: Option<PathBuf>) -> SourceLog {
+    let header = session.header();
+    SourceLog {
+        id: header.id.clone(),
+        path,
+        format: session.format.name(),
+        version: header.version,
+        size: session.log.stamp().size,
+    }
+}
+
+/// The fields of a JSON object.
+pub fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(map) => map,
+        _ => Map::new(),
+    }
+}
+
+/// A note where the model sees a summary of the older part.
+pub fn compacted(history: &History) -> Option<Finding> {
+    let at = history.messages.iter().find(|message| message.origin == Origin::Compaction)?;
+    let message = "the model sees a summary of the older part; that is what is inherited";
+    Some(Finding::new(Code::CompactedSource, message).on(at.line as usize + 1))
+}

@@ -1,0 +1,157 @@
+//! `sessctl side`
+
+use std::{
+    fs,
+    io::{self, Read, Write},
+    path::PathBuf,
+};
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{
+    Run,
+    child::{self, ContextArg, Made, Making, Order},
+    output::{Answer, Report, printable},
+    pick::Pick,
+};
+use crate::{
+    error::{Error, Result},
+    ops,
+    session::At,
+};
+
+/// Make a read-only advisor session, forked at the last finished turn
+///
+/// The child begins with the parent's own bytes, so that the provider's cache serves it, then has exactly one framing
+/// message. The question is not written into it: it is handed to the client as its prompt.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    pick: Pick,
+    /// The question; @FILE reads it from a file, - from standard input
+    #[arg(long, value_name = "TEXT")]
+    ask: Option<String>,
+    /// Other words for the framing; @FILE reads them from a file, - from standard input
+    #[arg(long, value_name = "TEXT", conflicts_with = "no_framing")]
+    framing: Option<String>,
+    /// Write no framing message
+    #[arg(long)]
+    no_framing: bool,
+    /// Where to cut: tip, last-turn, start, turn:N, turn:ID, seq:N or line:N
+    #[arg(long, value_name = "BOUNDARY", default_value = "last-turn")]
+    at: At,
+    /// Where to write the child instead of the client's own place
+    #[arg(long, value_name = "PATH")]
+    out: Option<PathBuf>,
+    #[command(flatten)]
+    making: Making,
+}
+
+#[derive(Serialize)]
+struct Sided {
+    #[serde(flatten)]
+    made: Made,
+    framing_messages: usize,
+    side_messages: usize,
+    copied_parent_messages: usize,
+    answer: Option<String>,
+    #[serde(skip)]
+    dry_run: bool,
+    #[serde(skip)]
+    untold: bool,
+}
+
+impl Report for Sided {
+    fn json(&self) -> Value {
+        let mut value = serde_json::to_value(self).expect("a report always serialises");
+        if self.untold {
+            value["hint"] = UNTOLD.into();
+        }
+        value
+    }
+
+    fn human(&self, out: &mut dyn Write) -> io::Result<()> {
+        let made = &self.made;
+        let verb = match (self.dry_run, made.replayed) {
+            (true, _) => "would open",
+            (_, true) => "already opened",
+            _ => "opened",
+        };
+        writeln!(
+            out,
+            "{verb} side session {} of {} at {} ({} messages inherited, {} framing)",
+            made.child.id,
+            made.parent.id,
+            made.boundary.at,
+            self.copied_parent_messages,
+            self.framing_messages
+        )?;
+        writeln!(out, "  file: {}", printable(&made.child.path.display().to_string()))?;
+        writeln!(out, "  open: {}", printable(&made.next.pasted()))?;
+        if self.untold { writeln!(out, "  hint: {UNTOLD}") } else { Ok(()) }
+    }
+}
+
+const UNTOLD: &str = "this client's command line takes no question: open the session and type it";
+
+pub(super) fn run(run: &Run, args: &Args) -> Result<Answer> {
+    let Args { making, .. } = args;
+    let ask = args.ask.as_deref().map(text_argument).transpose()?;
+    let framing = match (&args.framing, args.no_framing) {
+        (_, true) => None,
+        (Some(text), _) => {
+            Some(ops::trimmed(&text_argument(text)?).map_err(|error| match error {
+                Error::NoteEmpty => {
+                    Error::BadUsage("the framing is empty; `--no-framing` writes none".into())
+                }
+                error => error,
+            })?)
+        }
+        (None, _) => Some(ops::FRAMING.to_owned()),
+    };
+    let framed = usize::from(framing.is_some());
+    let order = Order {
+        verb: "side",
+        pick: &args.pick,
+        at: &args.at,
+        making,
+        out: args.out.as_deref(),
+        framing,
+    };
+    child::make(run, &order, |mut made| {
+        let takes_question = made.parent.format != "dsh";
+        let untold = ask.is_some() && !takes_question;
+        made.next.argv.extend(ask.filter(|_| takes_question));
+        let copied = if making.context == ContextArg::None { 0 } else { made.inherited };
+        Box::new(Sided {
+            framing_messages: framed,
+            side_messages: made.messages - copied.min(made.messages),
+            copied_parent_messages: copied,
+            answer: None,
+            dry_run: making.dry_run,
+            untold,
+            made,
+        })
+    })
+}
+
+/// A text given on the command line: `@FILE` is a file's, `-` standard input's, `@@` stands for a leading `@`.
+pub(super) fn text_argument(text: &str) -> Result<String> {
+    let read = |bytes: Vec<u8>, from: &str| {
+        String::from_utf8(bytes)
+            .map_err(|_| Error::BadUsage(format!("{from} holds bytes that are no UTF-8")))
+    };
+    if text == "-" {
+        let mut bytes = Vec::new();
+        io::stdin().lock().read_to_end(&mut bytes).map_err(Error::io("read", "standard input"))?;
+        return Ok(read(bytes, "standard input")?.trim_end_matches(['\r', '\n']).to_owned());
+    }
+    match text.strip_prefix('@') {
+        Some(rest) if rest.starts_with('@') => Ok(rest.to_owned()),
+        Some(path) => Ok(read(fs::read(path).map_err(Error::io("read", path))?, path)?
+            .trim_end_matches(['\r', '\n'])
+            .to_owned()),
+        None => Ok(text.to_owned()),
+    }
+}

@@ -1,0 +1,427 @@
+//! The shared words: what one line of a log states, whoever wrote it.
+//!
+//! Facts are the few things that our rules ask for; all else stays in the bytes. They hold ids and spans, never text,
+//! so that a log of a million lines fits into memory.
+
+use chrono::{DateTime, Utc};
+use string_interner::{StringInterner, backend::StringBackend, symbol::SymbolU32};
+
+use crate::{
+    finding::{Code, Finding},
+    log::Span,
+};
+
+/// An id of a record, a call or a turn, as a number of this log.
+pub type Id = SymbolU32;
+
+/// Who speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// The system prompt.
+    System,
+    /// The client, to the model.
+    Developer,
+    /// A person, or what the client says in a person's place.
+    User,
+    /// The model.
+    Assistant,
+    /// A tool.
+    Tool,
+}
+
+impl Role {
+    /// The name in reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::System => "system",
+            Self::Developer => "developer",
+            Self::User => "user",
+            Self::Assistant => "assistant",
+            Self::Tool => "tool",
+        }
+    }
+}
+
+/// How a turn ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// As it should.
+    Completed,
+    /// By a person or a parent.
+    Aborted,
+    /// By an error.
+    Failed,
+    /// Cut off: by a crash, or by the next prompt.
+    Interrupted,
+}
+
+impl Ending {
+    /// The name in reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::Aborted => "aborted",
+            Self::Failed => "failed",
+            Self::Interrupted => "interrupted",
+        }
+    }
+
+    /// Whether the client makes up the results that are missing in such a turn.
+    #[must_use]
+    pub fn excuses(self) -> bool {
+        self != Self::Completed
+    }
+}
+
+/// A message of ours, recognised by its shape.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carrier {
+    /// The framing of a side session.
+    Framing,
+    /// A note merged back.
+    Note,
+}
+
+/// One thing that one line states. A line may state several, or none.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Fact {
+    /// A record of a tree.
+    Linked {
+        /// Its id.
+        id: Id,
+        /// The record it hangs off.
+        parent: Option<Id>,
+        /// A digest of its time, which a copy keeps.
+        stamp: u32,
+        /// Whether its time is before the session's own beginning.
+        older: bool,
+    },
+    /// The line holds `count` events, numbered from `first`.
+    Numbered {
+        /// The number of the first.
+        first: u32,
+        /// How many; packed rows hold several.
+        count: u32,
+    },
+    /// The line should have a number and has none.
+    Unnumbered,
+    /// A turn starts here, whatever was open.
+    Opened(Id),
+    /// A turn ends here.
+    Closed {
+        /// Which one, where the line names it.
+        turn: Option<Id>,
+        /// How.
+        how: Ending,
+    },
+    /// A person's words: they start a turn, or steer the open one once it has answered and owes no result.
+    Prompted,
+    /// What follows may be the turn of this record, if an answer comes and nothing else opened one.
+    MayOpen,
+    /// The model answers; with an ending, the turn is over unless a call is pending.
+    Answering(Option<Ending>),
+    /// Prompts were put into or taken out of the client's queue.
+    Queued {
+        /// How many came in.
+        inserted: u32,
+        /// How many left.
+        removed: u32,
+    },
+    /// A unit of several lines that must not be cut starts (`true`) or ends.
+    Held(bool),
+    /// The id of the message on this line, where it has one that is no link in a tree.
+    Named(Id),
+    /// A message that the model sees; the span is the value that counts.
+    Said(Role, Place),
+    /// A system prompt, or the part of one, that is no message of its own.
+    Prompt(Place),
+    /// The message replaces what stands in these positions of the surface, by event number.
+    Replaced {
+        /// The first event shadowed.
+        start: u32,
+        /// The last event shadowed.
+        end: u32,
+    },
+    /// Everything before was summed up in this message; what follows `kept` stays.
+    Compacted {
+        /// The first record that stays, if it is on the path before this one.
+        kept: Option<Id>,
+    },
+    /// The content of an earlier record is replaced, or hidden where the span is empty.
+    Edited {
+        /// The record.
+        target: Id,
+        /// The new content.
+        content: Place,
+    },
+    /// The message stays in the history, but the client leaves it out of its requests.
+    Unsent,
+    /// A setting that stays in force until one of the same kind follows.
+    Setting(u8),
+    /// A name for another record, which a fork leaves out and writes again.
+    Labelled {
+        /// The record named.
+        target: Id,
+        /// Whether it has a name now; else it lost it.
+        set: bool,
+    },
+    /// The model asks for a tool.
+    Called(Id),
+    /// A tool's result.
+    Answered {
+        /// The call.
+        call: Id,
+        /// Whether a recovery made it up.
+        made_up: bool,
+    },
+    /// The message on this line is ours.
+    Carried(Carrier, Id),
+    /// What stands before this line was inherited.
+    Seeded,
+    /// A model call that was paid for; the index in [`Facts::usages`].
+    Spent(u32),
+}
+
+/// Where in its line something stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// The offset from the line's first byte.
+    pub at: u32,
+    /// How many bytes.
+    pub len: u32,
+}
+
+impl From<Span> for Place {
+    fn from(span: Span) -> Self {
+        Self { at: span.at, len: span.len }
+    }
+}
+
+impl Place {
+    /// The place as a span of `line`.
+    #[must_use]
+    pub fn on(self, line: u32) -> Span {
+        Span { line, at: self.at, len: self.len }
+    }
+}
+
+/// A fact and the line that states it, counted from zero.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stated {
+    /// The line.
+    pub line: u32,
+    /// What it states.
+    pub fact: Fact,
+}
+
+/// The session's id, folder and parent, as its first record has it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Header {
+    /// The line, counted from zero.
+    pub line: u32,
+    /// The session.
+    pub id: String,
+    /// The version of the format.
+    pub version: u32,
+    /// The working folder.
+    pub cwd: Option<String>,
+    /// The parent as the client names it: an id or a path.
+    pub parent: Option<String>,
+    /// The agent preset, which decides the system prompt.
+    pub preset: Option<String>,
+    /// When the session began.
+    pub created: Option<DateTime<Utc>>,
+    /// How many events were inherited, where the header says so.
+    pub seed_length: Option<u64>,
+    /// Whether a client's own subagent is at work here.
+    pub subagent: bool,
+}
+
+/// Tokens of one model answer; the five counters of a sum are disjoint.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Tokens {
+    /// Input that was neither read from nor written to the cache.
+    pub input: u64,
+    /// Input read from the cache.
+    pub cache_read: u64,
+    /// Input written to the cache for five minutes, or for an unknown time.
+    pub cache_write_5m: u64,
+    /// Input written to the cache for an hour.
+    pub cache_write_1h: u64,
+    /// Output, reasoning included.
+    pub output: u64,
+    /// The part of the output that was reasoning.
+    pub reasoning: u64,
+}
+
+impl Tokens {
+    /// All that was billed.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        [self.cache_read, self.cache_write_5m, self.cache_write_1h, self.output]
+            .into_iter()
+            .fold(self.input, u64::saturating_add)
+    }
+
+    /// Adds `other`, counter by counter.
+    pub fn add(&mut self, other: &Self) {
+        let pairs = [
+            (&mut self.input, other.input),
+            (&mut self.cache_read, other.cache_read),
+            (&mut self.cache_write_5m, other.cache_write_5m),
+            (&mut self.cache_write_1h, other.cache_write_1h),
+            (&mut self.output, other.output),
+            (&mut self.reasoning, other.reasoning),
+        ];
+        for (mine, more) in pairs {
+            *mine = mine.saturating_add(more);
+        }
+    }
+}
+
+/// One record of a paid model call.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Usage {
+    /// The line, counted from zero.
+    pub line: u32,
+    /// What makes two records one completion, as the client gives it; copies keep it.
+    pub key: String,
+    /// Whether the key is an id; else it was made of what else is there.
+    pub weak: bool,
+    /// `compaction`, `tool`, or a usage entry's own; none is an answer of the session itself.
+    pub kind: Option<String>,
+    /// Who was paid.
+    pub provider: Option<String>,
+    /// The model, as the log names it.
+    pub model: Option<String>,
+    /// When.
+    pub at: Option<DateTime<Utc>>,
+    /// How much.
+    pub tokens: Tokens,
+    /// What it cost in nano-dollars, as the client reckoned.
+    pub cost: Option<u64>,
+    /// Whether the record was copied from a parent, as far as the log alone tells.
+    pub inherited: Option<bool>,
+}
+
+/// What a log says of itself beyond single lines, and all that its lines state.
+#[derive(Debug)]
+pub struct Facts {
+    ids: StringInterner<StringBackend<SymbolU32>>,
+    stated: Vec<Stated>,
+    /// The header, once read.
+    pub header: Option<Header>,
+    /// Paid model calls. Empty when a verb has no use for them.
+    pub usages: Vec<Usage>,
+    keep_usages: bool,
+    /// The title, where the log has a place for it; the last one.
+    pub title: Option<String>,
+    /// The beginning of the first prompt of a person.
+    pub first_prompt: Option<String>,
+    /// Model calls that left no usage.
+    pub unrecorded: u64,
+    /// The newest time seen, in milliseconds.
+    pub newest: i64,
+    last_time: Option<i64>,
+    /// What the client's own rules find.
+    pub findings: Vec<Finding>,
+}
+
+impl Default for Facts {
+    fn default() -> Self {
+        Self {
+            ids: StringInterner::default(),
+            stated: Vec::new(),
+            header: None,
+            usages: Vec::new(),
+            keep_usages: true,
+            title: None,
+            first_prompt: None,
+            unrecorded: 0,
+            newest: i64::MIN,
+            last_time: None,
+            findings: Vec::new(),
+        }
+    }
+}
+
+impl Facts {
+    /// No facts yet; usages are kept only where somebody wants them.
+    #[must_use]
+    pub fn new(keep_usages: bool) -> Self {
+        Self { keep_usages, ..Self::default() }
+    }
+
+    /// The number of `text` among the ids.
+    pub fn id(&mut self, text: &str) -> Id {
+        self.ids.get_or_intern(text)
+    }
+
+    /// The number of `text`, if any line named it.
+    #[must_use]
+    pub fn known(&self, text: &str) -> Option<Id> {
+        self.ids.get(text)
+    }
+
+    /// The id behind a number.
+    #[must_use]
+    pub fn name(&self, id: Id) -> &str {
+        self.ids.resolve(id).unwrap_or_default()
+    }
+
+    /// How many ids there are; a number as an index is below it.
+    #[must_use]
+    pub fn id_count(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// Adds what `line` states. Lines come in order.
+    pub fn state(&mut self, line: u32, fact: Fact) {
+        self.stated.push(Stated { line, fact });
+    }
+
+    /// Adds a paid call, if anybody wants to know.
+    pub fn spend(&mut self, usage: Usage) {
+        if self.keep_usages && usage.tokens != Tokens::default() {
+            let index = u32::try_from(self.usages.len()).unwrap_or(u32::MAX);
+            self.state(usage.line, Fact::Spent(index));
+            self.usages.push(usage);
+        }
+    }
+
+    /// Takes note of a record's time, in milliseconds. Order is that of lines, never of times; a step back is a note.
+    pub fn time(&mut self, line: u32, millis: i64) {
+        if let Some(last) = self.last_time
+            && millis < last
+            && !self.findings.iter().any(|finding| finding.code == Code::TimeBack)
+        {
+            let message =
+                format!("the time goes back by {} ms; order is that of the lines", last - millis);
+            self.findings.push(Finding::new(Code::TimeBack, message).on(line as usize + 1));
+        }
+        self.last_time = Some(millis);
+        self.newest = self.newest.max(millis);
+    }
+
+    /// Everything stated, in the order of lines.
+    #[must_use]
+    pub fn all(&self) -> &[Stated] {
+        &self.stated
+    }
+
+    /// What one line states.
+    pub fn of(&self, line: u32) -> impl Iterator<Item = Fact> + '_ {
+        let from = self.stated.partition_point(|stated| stated.line < line);
+        self.stated[from..]
+            .iter()
+            .take_while(move |stated| stated.line == line)
+            .map(|stated| stated.fact)
+    }
+
+    /// Gives back memory that was kept for growing.
+    pub fn settle(&mut self) {
+        self.stated.shrink_to_fit();
+    }
+}

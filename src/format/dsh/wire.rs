@@ -1,0 +1,374 @@
+//! DSH's JSON as borrowing structs: only the fields that we use.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, de::Error as _};
+use serde_json::value::RawValue;
+
+use super::super::{Unfolded, json::Text};
+
+/// What tells a DSH header from others.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Claim<'a> {
+    #[serde(rename = "type", borrow)]
+    pub kind: Cow<'a, str>,
+    #[serde(borrow)]
+    pub created_at: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub delegation_depth: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Header<'a> {
+    #[serde(rename = "type", borrow)]
+    pub kind: Text<'a>,
+    pub version: u32,
+    #[serde(borrow)]
+    pub id: Text<'a>,
+    pub created_at: i64,
+    #[serde(borrow)]
+    pub cwd: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub parent_session: Option<Text<'a>>,
+    pub seed_length: Option<u64>,
+    pub is_seeded: Option<bool>,
+    #[serde(borrow)]
+    pub origin: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub agent_preset: Option<Text<'a>>,
+    #[expect(dead_code, reason = "required: the real loaders refuse a header without it")]
+    pub delegation_depth: u64,
+}
+
+/// Any line behind the header. The loaders refuse every other key.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Event<'a> {
+    #[serde(rename = "type", borrow)]
+    pub kind: Text<'a>,
+    pub seq: Option<u64>,
+    pub time: Option<i64>,
+    /// Packed rows hold several events and number them from here.
+    pub seq0: Option<u64>,
+    pub time0: Option<i64>,
+    #[serde(borrow)]
+    pub data: &'a RawValue,
+    #[serde(borrow)]
+    pub surface_op: Option<&'a RawValue>,
+    #[serde(rename = "sourceEventSeqs", borrow)]
+    pub _sources: Option<&'a RawValue>,
+    pub ignorable: Option<bool>,
+}
+
+/// The data of an event, by its type.
+pub(super) enum Body<'a> {
+    TurnStart(TurnMark<'a>),
+    TurnEnd(TurnMark<'a>),
+    User(Message<'a>),
+    /// `system/message` and `developer/message`.
+    Context(Said<'a>),
+    Answer(Said<'a>),
+    Result(Said<'a>),
+    Chunk(Chunk<'a>),
+    /// A packed row, and how many chunks it holds.
+    Chunks(u32),
+    Attempt(Attempt<'a>),
+    Retry,
+    Summary(Summary<'a>),
+    Compaction {
+        starts: bool,
+    },
+    Title(Title<'a>),
+    /// A call to a helper model whose usage is recorded nowhere.
+    HelperCall,
+    Inbox(Spliced<'a>),
+    EndSeed(EndSeed),
+    Request(RequestHeader<'a>),
+    /// A setting, by its kind.
+    Setting(u8),
+    Other,
+}
+
+impl<'a> Body<'a> {
+    pub(super) fn parse(event: &Event<'a>) -> serde_json::Result<Self> {
+        let data = event.data.get();
+        Ok(match event.kind.0.as_ref() {
+            "turn/start" => Self::TurnStart(serde_json::from_str(data)?),
+            "turn/end" => Self::TurnEnd(serde_json::from_str(data)?),
+            "user/message" => Self::User(serde_json::from_str(data)?),
+            "system/message" | "developer/message" => Self::Context(serde_json::from_str(data)?),
+            "assistant/message" => Self::Answer(serde_json::from_str(data)?),
+            "tool/result" => Self::Result(serde_json::from_str(data)?),
+            "assistant/chunk" => Self::Chunk(serde_json::from_str(data)?),
+            "text-chunks" | "reasoning-chunks" | "tool-call-chunks" => {
+                Self::Chunks(serde_json::from_str::<Row<'_>>(data)?.members()?)
+            }
+            "assistant/attempt" => Self::Attempt(serde_json::from_str(data)?),
+            "llm/retry-started" => Self::Retry,
+            "compaction/summary" => Self::Summary(serde_json::from_str(data)?),
+            "compaction/start" => Self::Compaction { starts: true },
+            "compaction/end" => Self::Compaction { starts: false },
+            "session/title" => Self::Title(serde_json::from_str(data)?),
+            "session/title-llm-request" | "web/deepseek-search-llm-request" => Self::HelperCall,
+            "agent/inbox/spliced" => Self::Inbox(serde_json::from_str(data)?),
+            "session/end-seed" => Self::EndSeed(serde_json::from_str(data)?),
+            "request/header" => Self::Request(serde_json::from_str(data)?),
+            "permission/preset" => Self::Setting(0),
+            "sandbox/mode" => Self::Setting(1),
+            "approval/policy" => Self::Setting(2),
+            "model/selection" => Self::Setting(3),
+            _ => Self::Other,
+        })
+    }
+
+    /// How many events the line holds.
+    pub(super) fn events(&self) -> u32 {
+        match self {
+            Self::Chunks(count) => *count,
+            _ => 1,
+        }
+    }
+}
+
+/// Replacement ends: `start` and `end` up to format 2, then `startSeq` and `endSeq`.
+#[derive(Deserialize)]
+pub(super) struct Replace {
+    #[serde(alias = "startSeq")]
+    pub start: u32,
+    #[serde(alias = "endSeq")]
+    pub end: u32,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Row<'a> {
+    #[serde(borrow)]
+    pub texts: Option<Vec<&'a RawValue>>,
+    #[serde(borrow)]
+    pub args: Option<Vec<&'a RawValue>>,
+}
+
+impl Row<'_> {
+    /// How many chunks; a row without any is none.
+    fn members(&self) -> serde_json::Result<u32> {
+        let members = self.texts.as_ref().or(self.args.as_ref()).map_or(0, Vec::len);
+        match u32::try_from(members) {
+            Ok(members @ 1..) => Ok(members),
+            _ => Err(serde_json::Error::custom("a packed row without members")),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+pub(super) struct TurnMark<'a> {
+    pub turn: u64,
+    #[serde(borrow)]
+    pub reason: Option<Kind<'a>>,
+}
+
+#[derive(Clone, Deserialize)]
+pub(super) struct Kind<'a> {
+    #[serde(borrow)]
+    pub kind: Text<'a>,
+}
+
+/// The envelope of an answer or a result; a `user/message` has no envelope and is the message.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Said<'a> {
+    #[serde(borrow)]
+    pub message: Message<'a>,
+    #[serde(borrow)]
+    pub usage: Option<Usage<'a>>,
+    pub interrupted: Option<bool>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Message<'a> {
+    #[serde(borrow)]
+    pub role: Text<'a>,
+    #[serde(borrow)]
+    pub id: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub content: &'a RawValue,
+    #[serde(borrow)]
+    pub source: Option<Source<'a>>,
+    #[serde(borrow)]
+    pub tool_call_id: Option<Text<'a>>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Source<'a> {
+    #[serde(borrow)]
+    pub kind: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub plugin: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub provider: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub model: Option<Text<'a>>,
+}
+
+/// Counters: the input ones are disjoint, reasoning is inside output. Missing or null is zero.
+#[derive(Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Usage<'a> {
+    #[serde(borrow)]
+    pub input_tokens: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub output_tokens: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub cache_read_tokens: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub cache_write_tokens: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub reasoning_tokens: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Summary<'a> {
+    #[serde(borrow)]
+    pub compaction_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub provider: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub model: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub usage: Option<Usage<'a>>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Chunk<'a> {
+    pub turn: u64,
+    pub step: u64,
+    #[serde(borrow)]
+    pub chunk: ChunkBody<'a>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct ChunkBody<'a> {
+    #[serde(rename = "type", borrow)]
+    pub kind: Text<'a>,
+    #[serde(borrow)]
+    pub usage: Option<Usage<'a>>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Attempt<'a> {
+    pub turn: u64,
+    pub step: u64,
+    #[serde(borrow)]
+    pub stream: Vec<Streamed<'a>>,
+}
+
+impl<'a> Attempt<'a> {
+    /// The last usage sample of the attempt's stream.
+    pub(super) fn last_usage(&self) -> Option<&Usage<'a>> {
+        self.stream.iter().rev().find_map(|part| part.chunk.as_ref()?.usage.as_ref())
+    }
+}
+
+#[derive(Deserialize)]
+pub(super) struct Streamed<'a> {
+    #[serde(borrow)]
+    pub chunk: Option<ChunkBody<'a>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Spliced<'a> {
+    pub removed_count: Option<u32>,
+    #[serde(borrow)]
+    pub inserted: Option<Vec<&'a RawValue>>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Title<'a> {
+    #[serde(borrow)]
+    pub title: Text<'a>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct EndSeed {
+    pub inherited: Option<bool>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct RequestHeader<'a> {
+    #[serde(borrow)]
+    pub header: SystemOf<'a>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct SystemOf<'a> {
+    #[serde(borrow)]
+    pub system: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub config: Option<Config<'a>>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Config<'a> {
+    #[serde(borrow)]
+    pub provider: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub model: Option<Text<'a>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Block<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Text<'a>,
+    #[serde(borrow)]
+    text: Option<Text<'a>>,
+    #[serde(borrow)]
+    id: Option<Text<'a>>,
+    #[serde(borrow)]
+    name: Option<Text<'a>>,
+    #[serde(borrow)]
+    arguments: Option<Text<'a>>,
+    #[serde(borrow)]
+    tool_call_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
+}
+
+/// The ids of the calls in a message's content.
+pub(super) fn calls(content: &RawValue) -> Vec<String> {
+    unfold(content.get().as_bytes()).calls.into_iter().map(|(id, ..)| id).collect()
+}
+
+/// The call that a result of formats 0 to 3 answers: it stands in the one block of its content.
+pub(super) fn answers(content: &RawValue) -> Option<String> {
+    unfold(content.get().as_bytes()).results.into_iter().next()
+}
+
+/// A message's content, which is always a list of blocks.
+pub(super) fn unfold(body: &[u8]) -> Unfolded {
+    let mut unfolded = Unfolded::default();
+    let mut texts = Vec::new();
+    for block in serde_json::from_slice::<Vec<Block<'_>>>(body).unwrap_or_default() {
+        let own = |text: Option<Text<'_>>| text.unwrap_or_default().owned();
+        match block.kind.0.as_ref() {
+            "text" => texts.push(own(block.text)),
+            "tool-call" => {
+                unfolded.calls.push((own(block.id), own(block.name), own(block.arguments)));
+            }
+            "tool-result" => {
+                unfolded.results.push(own(block.tool_call_id));
+                if let Some(content) = block.content {
+                    let inner = unfold(content.get().as_bytes());
+                    texts.push(inner.text);
+                }
+            }
+            "image" => texts.push("[image]".into()),
+            _ => {}
+        }
+    }
+    unfolded.text = texts.join("\n");
+    unfolded
+}

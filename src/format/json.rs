@@ -1,0 +1,74 @@
+//! Pieces that every client's JSON is read with.
+
+use std::{borrow::Cow, ops::Range};
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::{fact::Place, log::Line};
+
+/// A string that stays in the log's own bytes unless it holds an escape.
+// A newtype, because serde borrows a `Cow` field but never the `Cow` in an `Option<Cow>`.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq)]
+pub struct Text<'a>(#[serde(borrow)] pub Cow<'a, str>);
+
+impl Text<'_> {
+    /// A copy that outlives the line.
+    #[must_use]
+    pub fn owned(&self) -> String {
+        self.0.as_ref().to_owned()
+    }
+}
+
+/// Where a value stands in its line; nowhere when it is missing.
+#[must_use]
+pub fn place(line: Line<'_>, raw: Option<&RawValue>) -> Place {
+    raw.map_or(Place::default(), |raw| line.span(raw.get().as_bytes()).into())
+}
+
+/// The bytes of `line` that `raw` was read from.
+#[must_use]
+pub fn range(line: &[u8], raw: &RawValue) -> Range<usize> {
+    let start = raw.get().as_ptr() as usize - line.as_ptr() as usize;
+    start..start + raw.get().len()
+}
+
+/// The line's number in facts, counted from zero.
+#[must_use]
+pub fn index(line: Line<'_>) -> u32 {
+    u32::try_from(line.index).unwrap_or(u32::MAX)
+}
+
+/// A token counter: zero unless it is a number that makes one. Some providers report fractions.
+#[must_use]
+pub fn count(value: Option<&RawValue>) -> u64 {
+    let Some(text) = value.map(RawValue::get) else { return 0 };
+    if let Ok(whole) = text.parse::<u64>() {
+        return whole;
+    }
+    match text.parse::<f64>() {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "checked to be a count"
+        )]
+        Ok(number) if number.is_finite() && (0.0..1e18).contains(&number) => number as u64,
+        _ => 0,
+    }
+}
+
+/// Bytes as lower-case hex digits.
+#[must_use]
+pub fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}"); // a String takes everything
+        text
+    })
+}
+
+/// Compact JSON with the fields in the order of the struct.
+#[must_use]
+pub fn line<T: Serialize + ?Sized>(value: &T) -> Vec<u8> {
+    serde_json::to_vec(value).expect("strings and numbers always serialise")
+}

@@ -1,0 +1,26 @@
+//! The clients: one folder each. A new client is a folder, a row in [`ALL`], and a folder of fixtures.
+
+mod dsh;
+pub mod json;
+mod pi;
+mod seam;
+
+pub use seam::{
+    Adopted, Birth, Context, Fault, Format, Head, Layout, Message, Note, Origin, Reader, Rewire,
+    Tip, Unfolded, Writer,
+};
+
+/// Every client we know.
+pub const ALL: &[&dyn Format] = &[&dsh::Dsh, &pi::Pi];
+
+/// The client of that name.
+#[must_use]
+pub fn by_name(name: &str) -> Option<&'static dyn Format> {
+    ALL.iter().copied().find(|format| format.name() == name)
+}
+
+/// The client that wrote a log which begins with `head`.
+#[must_use]
+pub fn of(head: &Head<'_>) -> Option<&'static dyn Format> {
+    ALL.iter().copied().find(|format| format.claims(head))
+}

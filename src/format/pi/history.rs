@@ -1,0 +1,85 @@
+//! What pi 1.6.0's `buildSessionContext` makes of a path: the last compaction, edits, the order of both.
+
+use std::{collections::HashMap, ops::Range};
+
+use crate::{
+    fact::{Fact, Facts, Id, Place, Role},
+    format::{Message, Origin},
+    log::Span,
+};
+
+/// The messages in order.
+pub(super) fn of(facts: &Facts, path: &[u32]) -> Vec<Message> {
+    let (selection, kept) = select(facts, path);
+    let edits = edits(facts, &selection);
+    let mut messages = Vec::new();
+    for (position, &line) in selection.iter().enumerate() {
+        let summary = compacted(facts, line).is_some();
+        if summary && position > 0 {
+            continue; // An older compaction inside the kept range is nothing.
+        }
+        let sent = !facts.of(line).any(|fact| fact == Fact::Unsent);
+        for fact in facts.of(line) {
+            let Fact::Said(role, place) = fact else { continue };
+            if role == Role::System && kept.contains(&position) {
+                continue;
+            }
+            let edit = record(facts, line).and_then(|id| edits.get(&id));
+            let body = match edit {
+                Some((_, Place { len: 0, .. })) => continue,
+                Some((editor, content)) => content.on(*editor),
+                None => place.on(line),
+            };
+            let origin = if summary { Origin::Compaction } else { Origin::Own };
+            messages.push(Message { line, role, body, origin, sent });
+        }
+    }
+    messages
+}
+
+/// The lines that count: the last compaction first, then what it keeps, then what follows it. The range is that of
+/// the kept ones.
+fn select(facts: &Facts, path: &[u32]) -> (Vec<u32>, Range<usize>) {
+    let last =
+        path.iter().enumerate().rev().find_map(|(at, line)| Some((at, compacted(facts, *line)?)));
+    let Some((at, kept)) = last else { return (path.to_vec(), 0..0) };
+    let kept =
+        kept.and_then(|kept| path[..at].iter().position(|line| record(facts, *line) == Some(kept)));
+    let kept = kept.map_or(&path[at..at], |from| &path[from..at]);
+    ([&path[at..=at], kept, &path[at + 1..]].concat(), 1..1 + kept.len())
+}
+
+/// The last edit of each record, with the line it stands on.
+fn edits(facts: &Facts, selection: &[u32]) -> HashMap<Id, (u32, Place)> {
+    let edits = selection.iter().flat_map(|line| facts.of(*line).map(move |fact| (*line, fact)));
+    edits
+        .filter_map(|(line, fact)| match fact {
+            Fact::Edited { target, content } => Some((target, (line, content))),
+            _ => None,
+        })
+        .collect()
+}
+
+fn compacted(facts: &Facts, line: u32) -> Option<Option<Id>> {
+    facts.of(line).find_map(|fact| match fact {
+        Fact::Compacted { kept } => Some(kept),
+        _ => None,
+    })
+}
+
+fn record(facts: &Facts, line: u32) -> Option<Id> {
+    facts.of(line).find_map(|fact| match fact {
+        Fact::Linked { id, .. } => Some(id),
+        _ => None,
+    })
+}
+
+/// The named sections of the system prompt in force: pi 1.6.0 keeps most of the prompt there, not in `content`.
+pub(super) fn sections(facts: &Facts, path: &[u32]) -> Option<Span> {
+    path.iter().rev().find_map(|line| {
+        facts.of(*line).find_map(|fact| match fact {
+            Fact::Prompt(place) => Some(place.on(*line)),
+            _ => None,
+        })
+    })
+}

@@ -1,0 +1,79 @@
+//! pi (`@earendil-works/pi-coding-agent`, before that `@mariozechner/pi-coding-agent`), session versions 1 to 3.
+//!
+//! A log is a header and a tree of entries; the leaf is the last entry of the file. There are no turn records. Facts
+//! were established by running 0.27.9, 0.32.3, 0.73.1 and 1.6.0.
+
+mod history;
+mod layout;
+mod read;
+mod wire;
+mod write;
+
+use super::{Format, Head, Layout, Message, Reader, Unfolded, Writer};
+use crate::{
+    error::Result,
+    fact::{Fact, Facts, Id},
+    log::Span,
+};
+
+/// The pi client.
+pub struct Pi;
+
+impl Format for Pi {
+    fn name(&self) -> &'static str {
+        "pi"
+    }
+
+    fn versions(&self) -> (&'static [u32], &'static [u32]) {
+        (&[1, 2, 3], &[3])
+    }
+
+    fn written_version(&self, _parent: u32) -> u32 {
+        3 // Older ones are migrated on the way, as the client does when it loads them.
+    }
+
+    fn claims(&self, head: &Head<'_>) -> bool {
+        // The first object must be the header. DSH headers begin alike but have no `timestamp`, prime's have `rlmDepth`.
+        let header = head.lines().find_map(|line| serde_json::from_slice::<wire::Claim>(line).ok());
+        header.is_some_and(|claim| {
+            claim.kind == "session" && claim.timestamp.is_some() && claim.rlm_depth.is_none()
+        })
+    }
+
+    fn reader(&self) -> Box<dyn Reader> {
+        Box::new(read::PiReader::default())
+    }
+
+    fn leaf(&self, facts: &Facts) -> Option<Option<Id>> {
+        // The leaf is not stored: the last entry of the file is it, of any type and on any branch.
+        let last = facts.all().iter().rev().find_map(|stated| match stated.fact {
+            Fact::Linked { id, .. } => Some(id),
+            _ => None,
+        });
+        Some(last)
+    }
+
+    fn history(&self, facts: &Facts, path: &[u32]) -> Vec<Message> {
+        history::of(facts, path)
+    }
+
+    fn seed(&self, _facts: &Facts, _path: &[u32]) -> Option<usize> {
+        None // No marker says where a copy ends; `session::lineage` compares with the parent.
+    }
+
+    fn unfold(&self, body: &[u8]) -> Unfolded {
+        wire::unfold(body)
+    }
+
+    fn system_prompt(&self, facts: &Facts, path: &[u32]) -> Option<Span> {
+        history::sections(facts, path)
+    }
+
+    fn layout(&self) -> &dyn Layout {
+        &layout::PiLayout
+    }
+
+    fn writer(&self, _facts: &Facts) -> Result<&dyn Writer> {
+        Ok(&write::PiWriter)
+    }
+}

@@ -1,0 +1,402 @@
+//! pi's lines as facts.
+
+use chrono::{DateTime, Utc};
+use serde::de::Error as _;
+use serde_json::value::RawValue;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::wire;
+use crate::{
+    fact::{Carrier, Ending, Fact, Facts, Header, Id, Role, Tokens, Usage},
+    finding::{Code, Finding, Severity},
+    format::{
+        Fault, Reader,
+        json::{self, Text, place},
+    },
+    log::Line,
+};
+
+/// Reads one pi log.
+#[derive(Default)]
+pub(super) struct PiReader {
+    /// The ids of version 1 entries, which have none on disk: entry number, counted with the header as 0.
+    made: Vec<Id>,
+    /// The model in force, for usage that does not name one.
+    model: Option<String>,
+    provider: Option<String>,
+}
+
+impl Reader for PiReader {
+    fn read(&mut self, line: Line<'_>, facts: &mut Facts) -> Result<(), Fault> {
+        if line.bytes.trim_ascii().is_empty() {
+            return Ok(()); // Every version skips blank lines.
+        }
+        if facts.header.is_none() {
+            return read_header(line, facts);
+        }
+        let entry: wire::Entry<'_> = serde_json::from_slice(line.bytes)?;
+        if entry.kind.0 == "session" {
+            return Ok(()); // A second header is ignored by every version.
+        }
+        let message: Option<wire::Message<'_>> = match entry.message {
+            Some(raw) => serde_json::from_str(raw.get()).ok(),
+            None => None,
+        };
+        let id = self.link(line, &entry, facts)?;
+        let number = json::index(line);
+        if let Some(time) = entry.timestamp.as_ref().and_then(|text| parse_time(&text.0)) {
+            facts.time(number, time.timestamp_millis());
+        }
+        match (entry.kind.0.as_ref(), message) {
+            ("message", Some(message)) => self.message(line, &entry, &message, facts),
+            ("message", None) => {
+                let fault = Finding::new(Code::LineCorrupt, "a message entry without a message");
+                return Err(Fault::Found(Box::new(fault.with("lost_records", 1))));
+            }
+            _ => self.other(line, &entry, id, facts),
+        }
+        Ok(())
+    }
+
+    fn is_record(&self, bytes: &[u8]) -> bool {
+        let entry = serde_json::from_slice::<wire::Entry<'_>>(bytes);
+        entry.is_ok_and(|entry| {
+            !entry.kind.0.is_empty()
+                && entry.timestamp.is_some()
+                && (entry.id.is_some() || !self.made.is_empty())
+        })
+    }
+}
+
+impl PiReader {
+    /// The place of an entry in the tree.
+    fn link(
+        &mut self,
+        line: Line<'_>,
+        entry: &wire::Entry<'_>,
+        facts: &mut Facts,
+    ) -> Result<Id, Fault> {
+        let header = facts.header.as_ref().expect("entries are read behind the header");
+        let (id, parent) = if header.version < 2 {
+            // The client gives new random ids at every load; ours depend on the log alone, so that a fork made twice
+            // is the same fork.
+            if self.made.is_empty() {
+                let session = header.id.clone();
+                self.made.push(facts.id(&session));
+            }
+            let session = facts.header.as_ref().map_or("", |header| header.id.as_str());
+            let nth = u64::try_from(self.made.len()).unwrap_or(u64::MAX);
+            let made =
+                format!("{:08x}", xxh3_64(session.as_bytes()).wrapping_add(nth) & 0xFFFF_FFFF);
+            let parent = self.made.last().copied().filter(|_| nth > 1);
+            let id = facts.id(&made);
+            self.made.push(id);
+            (id, parent)
+        } else {
+            let Some(id) = &entry.id else {
+                return Err(serde_json::Error::custom("an entry without an id").into());
+            };
+            (facts.id(&id.0), entry.parent_id.as_ref().map(|parent| facts.id(&parent.0)))
+        };
+        let text = entry.timestamp.as_ref().map_or("", |text| text.0.as_ref());
+        let older = inherited(entry, facts);
+        let stamp = u32::try_from(xxh3_64(text.as_bytes()) >> 32).unwrap_or_default();
+        facts.state(json::index(line), Fact::Linked { id, parent, stamp, older });
+        Ok(id)
+    }
+
+    /// Entries that are no messages. `custom` and unknown types are links in the chain that the model never sees.
+    fn other(&mut self, line: Line<'_>, entry: &wire::Entry<'_>, id: Id, facts: &mut Facts) {
+        let number = json::index(line);
+        match entry.kind.0.as_ref() {
+            "custom_message" => {
+                facts.state(number, Fact::MayOpen);
+                facts.state(number, Fact::Said(Role::User, place(line, entry.content)));
+                if let Some((carrier, digest)) = carrier(entry) {
+                    let mark = digest.map_or(id, |digest| facts.id(&digest.0));
+                    facts.state(number, Fact::Carried(carrier, mark));
+                }
+            }
+            "compaction" => self.compaction(line, entry, facts),
+            "branch_summary" => {
+                // Without words it is nothing to the model.
+                let empty = |summary: &RawValue| matches!(summary.get(), "\"\"" | "null");
+                if entry.summary.is_some_and(|summary| !empty(summary)) {
+                    facts.state(number, Fact::Said(Role::User, place(line, entry.summary)));
+                }
+                self.summary_usage(line, entry, facts);
+            }
+            "context_edit" => {
+                let Some(target) = &entry.target_id else { return };
+                let target = facts.id(&target.0);
+                let new = entry.replacement.and_then(|raw| serde_json::from_str(raw.get()).ok());
+                let content = new.and_then(|new: wire::Replacement<'_>| new.content);
+                facts.state(number, Fact::Edited { target, content: place(line, content) });
+            }
+            "label" => {
+                let target = entry.target_id.as_ref().map_or(id, |target| facts.id(&target.0));
+                let set = entry.label.as_ref().is_some_and(|label| !label.0.is_empty());
+                facts.state(number, Fact::Labelled { target, set });
+            }
+            "session_info" => {
+                let name = entry.name.as_ref().map(Text::owned);
+                facts.title = name.filter(|name| !name.is_empty());
+            }
+            "usage" => {
+                let kind = entry.usage_kind.as_ref().map_or_else(|| "usage".into(), Text::owned);
+                self.spend(line, entry, entry.usage, None, Some(kind), facts);
+            }
+            "model_change" => {
+                facts.state(number, Fact::Setting(0));
+                self.model = entry.model_id.as_ref().map(Text::owned);
+                self.provider = entry.provider.as_ref().map(Text::owned);
+            }
+            "thinking_level_change" => facts.state(number, Fact::Setting(1)),
+            _ => {}
+        }
+    }
+
+    fn compaction(&mut self, line: Line<'_>, entry: &wire::Entry<'_>, facts: &mut Facts) {
+        let number = json::index(line);
+        let nth = |index: &RawValue| self.made.get(index.get().parse::<usize>().ok()?).copied();
+        let kept = match &entry.first_kept_entry_id {
+            Some(text) => Some(facts.id(&text.0)),
+            None => entry.first_kept_entry_index.and_then(nth), // version 1
+        };
+        facts.state(number, Fact::Compacted { kept });
+        let system = entry.system_message.and_then(|raw| serde_json::from_str(raw.get()).ok());
+        if let Some(system) = system {
+            let system: wire::Message<'_> = system;
+            facts.state(number, Fact::Said(Role::System, place(line, system.content)));
+            prompt(line, &system, facts);
+        }
+        facts.state(number, Fact::Said(Role::User, place(line, entry.summary)));
+        self.summary_usage(line, entry, facts);
+    }
+
+    fn message(
+        &mut self,
+        line: Line<'_>,
+        entry: &wire::Entry<'_>,
+        message: &wire::Message<'_>,
+        facts: &mut Facts,
+    ) {
+        let number = json::index(line);
+        let body = place(line, message.content);
+        let role = message.role.0.as_ref();
+        match role {
+            "user" => {
+                facts.state(number, Fact::Prompted);
+                facts.state(number, Fact::Said(Role::User, body));
+                if facts.first_prompt.is_none() {
+                    let text = message.content.map(|raw| wire::unfold(raw.get().as_bytes()).text);
+                    facts.first_prompt = text.filter(|text| !text.trim().is_empty());
+                }
+            }
+            "assistant" => {
+                let ending = match message.stop_reason.as_ref().map(|reason| reason.0.as_ref()) {
+                    Some("error") => Some(Ending::Failed),
+                    Some("aborted") => Some(Ending::Aborted),
+                    Some("toolUse" | "deferred" | "pending") => None,
+                    _ => Some(Ending::Completed),
+                };
+                facts.state(number, Fact::Answering(ending));
+                for (call, ..) in message
+                    .content
+                    .map(|raw| wire::unfold(raw.get().as_bytes()).calls)
+                    .unwrap_or_default()
+                {
+                    let call = facts.id(&call);
+                    facts.state(number, Fact::Called(call));
+                }
+                facts.state(number, Fact::Said(Role::Assistant, body));
+                if ending.is_some_and(|ending| ending != Ending::Completed) {
+                    facts.state(number, Fact::Unsent);
+                }
+                self.spend(line, entry, message.usage, Some(message), None, facts);
+            }
+            "toolResult" => {
+                if let Some(call) = &message.tool_call_id {
+                    let call = facts.id(&call.0);
+                    facts.state(number, Fact::Answered { call, made_up: false });
+                }
+                facts.state(number, Fact::Said(Role::Tool, body));
+                self.spend(line, entry, message.usage, Some(message), Some("tool".into()), facts);
+            }
+            "system" => {
+                facts.state(number, Fact::Said(Role::System, body));
+                prompt(line, message, facts);
+            }
+            "bashExecution" => {
+                // Command and output are what counts; they stand in the message, beside each other.
+                facts.state(number, Fact::Said(Role::User, place(line, entry.message)));
+                if wire::is_true(message.exclude_from_context) {
+                    facts.state(number, Fact::Unsent);
+                }
+            }
+            "branchSummary" | "compactionSummary" => {
+                facts.state(number, Fact::Said(Role::User, place(line, message.summary)));
+            }
+            "custom" | "hookMessage" => {
+                facts.state(number, Fact::MayOpen);
+                facts.state(number, Fact::Said(Role::User, body));
+            }
+            _ => {
+                facts.state(number, Fact::Said(Role::User, body));
+                facts.state(number, Fact::Unsent); // Unknown roles are dropped before the request.
+            }
+        }
+    }
+
+    /// A compaction or a branch summary: newer versions record what it cost.
+    fn summary_usage(&mut self, line: Line<'_>, entry: &wire::Entry<'_>, facts: &mut Facts) {
+        if entry.usage.is_some() {
+            self.spend(line, entry, entry.usage, None, Some("compaction".into()), facts);
+        } else if !wire::is_true(entry.from_hook) && !inherited(entry, facts) {
+            facts.unrecorded += 1;
+        }
+    }
+
+    fn spend(
+        &mut self,
+        line: Line<'_>,
+        entry: &wire::Entry<'_>,
+        usage: Option<&RawValue>,
+        message: Option<&wire::Message<'_>>,
+        kind: Option<String>,
+        facts: &mut Facts,
+    ) {
+        let Some(usage) =
+            usage.and_then(|raw| serde_json::from_str::<wire::Usage<'_>>(raw.get()).ok())
+        else {
+            return;
+        };
+        let cache_write = json::count(usage.cache_write);
+        let cache_write_1h = json::count(usage.cache_write_1h).min(cache_write);
+        let tokens = Tokens {
+            input: json::count(usage.input),
+            cache_read: json::count(usage.cache_read),
+            cache_write_5m: cache_write - cache_write_1h,
+            cache_write_1h,
+            output: json::count(usage.output),
+            reasoning: json::count(usage.reasoning),
+        };
+        let owned = |text: &Text<'_>| text.owned();
+        let answer = message.filter(|message| message.role.0 == "assistant");
+        let model = answer
+            .and_then(|answer| answer.response_model.as_ref().or(answer.model.as_ref()))
+            .or(entry.model.as_ref());
+        let provider =
+            answer.and_then(|answer| answer.provider.as_ref()).or(entry.provider.as_ref());
+        let time = entry.timestamp.as_ref().map_or("", |text| text.0.as_ref());
+        let (key, weak) = match (answer.and_then(|answer| answer.response_id.as_ref()), &entry.id) {
+            // Providers without ids of their own repeat one constant; the time of the request tells such answers apart.
+            (Some(response), _) => {
+                let asked = answer.and_then(|answer| answer.timestamp).map_or("", RawValue::get);
+                (
+                    format!(
+                        "r\0{}\0{}\0{asked}",
+                        provider.map_or("", |text| text.0.as_ref()),
+                        response.0
+                    ),
+                    false,
+                )
+            }
+            (None, Some(id)) => (format!("e\0{}\0{time}", id.0), false),
+            (None, None) => (
+                format!("t\0{time}\0{}\0{tokens:?}", model.map_or("", |text| text.0.as_ref())),
+                true,
+            ),
+        };
+        let cost = usage
+            .cost
+            .and_then(|raw| serde_json::from_str::<wire::Cost>(raw.get()).ok())
+            .and_then(|cost| cost.total);
+        let at = parse_time(time);
+        facts.spend(Usage {
+            line: json::index(line),
+            key,
+            weak,
+            kind,
+            provider: provider.map(owned).or_else(|| self.provider.clone()),
+            model: model.map(owned).or_else(|| self.model.clone()),
+            at,
+            tokens,
+            cost: cost.and_then(nano_dollars),
+            inherited: Some(inherited(entry, facts)),
+        });
+    }
+}
+
+/// Whether an entry is older than the session it stands in, and so a copy.
+fn inherited(entry: &wire::Entry<'_>, facts: &Facts) -> bool {
+    let header = facts.header.as_ref().filter(|header| header.parent.is_some());
+    let created = header.and_then(|header| header.created);
+    let at = entry.timestamp.as_ref().and_then(|text| parse_time(&text.0));
+    at.zip(created).is_some_and(|(at, created)| at < created)
+}
+
+fn read_header(line: Line<'_>, facts: &mut Facts) -> Result<(), Fault> {
+    // Garbage before the header is skipped by every version; anything else that is an object is refused.
+    let claim: wire::Claim<'_> = serde_json::from_slice(line.bytes)?;
+    if claim.kind != "session" {
+        return Err(Fault::new(Code::HeaderMissing, "the first record is no session header"));
+    }
+    let header: wire::Header<'_> = serde_json::from_slice(line.bytes).map_err(|error| {
+        Fault::new(Code::HeaderMissing, format!("the header has no id: {error}"))
+    })?;
+    // The version decides, not the content: a header without one is version 1, anything above 3 is read as 3.
+    let version = header.version.map_or(1, |raw| raw.get().trim_matches('"').parse().unwrap_or(1));
+    if version > 3 {
+        let finding = Finding::new(
+            Code::VersionUnsupported,
+            format!("version {version} is read as version 3"),
+        );
+        facts.findings.push(finding.rated(Severity::Warning).on(line.number()));
+    }
+    let owned = |text: Text<'_>| text.owned();
+    facts.header = Some(Header {
+        line: json::index(line),
+        id: header.id.owned(),
+        version,
+        cwd: header.cwd.map(owned),
+        parent: header.parent_session.or(header.branched_from).map(owned),
+        preset: None,
+        created: header.timestamp.and_then(|text| parse_time(&text.0)),
+        seed_length: None,
+        subagent: false,
+    });
+    Ok(())
+}
+
+fn prompt(line: Line<'_>, system: &wire::Message<'_>, facts: &mut Facts) {
+    if system.sections.is_some() {
+        facts.state(json::index(line), Fact::Prompt(place(line, system.sections)));
+    }
+}
+
+/// A framing or note of ours, and the digest that it is known by.
+fn carrier<'a>(entry: &wire::Entry<'a>) -> Option<(Carrier, Option<Text<'a>>)> {
+    let ours = entry.custom_type.as_ref().is_some_and(|kind| kind.0 == "sidechat");
+    let details: wire::Details<'a> =
+        entry.details.filter(|_| ours).and_then(|raw| serde_json::from_str(raw.get()).ok())?;
+    match details.kind?.0.as_ref() {
+        "framing" => Some((Carrier::Framing, details.id)),
+        "note" => Some((Carrier::Note, details.id)),
+        _ => None,
+    }
+}
+
+fn parse_time(text: &str) -> Option<DateTime<Utc>> {
+    DateTime::parse_from_rfc3339(text).ok().map(|time| time.to_utc())
+}
+
+fn nano_dollars(dollars: f64) -> Option<u64> {
+    let nano = (dollars * 1e9).round();
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "checked to be an amount"
+    )]
+    (nano.is_finite() && (0.0..1e18).contains(&nano)).then_some(nano as u64)
+}

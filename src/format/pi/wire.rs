@@ -1,0 +1,222 @@
+//! pi's JSON as borrowing structs: only the fields that we use.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::super::{Unfolded, json::Text};
+
+/// What tells a pi header from others.
+#[derive(Deserialize)]
+pub(super) struct Claim<'a> {
+    #[serde(rename = "type", borrow)]
+    pub kind: Cow<'a, str>,
+    #[serde(borrow)]
+    pub timestamp: Option<Text<'a>>,
+    #[serde(rename = "rlmDepth", borrow)]
+    pub rlm_depth: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Header<'a> {
+    #[serde(borrow)]
+    pub id: Text<'a>,
+    #[serde(borrow)]
+    pub version: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub timestamp: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub cwd: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub parent_session: Option<Text<'a>>,
+    /// Version 1 branch copies name their source so.
+    #[serde(borrow)]
+    pub branched_from: Option<Text<'a>>,
+}
+
+/// Any line: the envelope, and what the types put beside it.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Entry<'a> {
+    #[serde(rename = "type", borrow)]
+    pub kind: Text<'a>,
+    #[serde(borrow)]
+    pub id: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub parent_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub timestamp: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub message: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub summary: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub first_kept_entry_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub first_kept_entry_index: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub system_message: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub usage: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub from_hook: Option<&'a RawValue>,
+    #[serde(rename = "kind", borrow)]
+    pub usage_kind: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub custom_type: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub content: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub details: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub target_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub label: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub replacement: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub name: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub provider: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub model: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub model_id: Option<Text<'a>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Message<'a> {
+    #[serde(borrow)]
+    pub role: Text<'a>,
+    #[serde(borrow)]
+    pub content: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub summary: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub sections: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub stop_reason: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub tool_call_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub usage: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub provider: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub model: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub response_model: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub response_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub timestamp: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub exclude_from_context: Option<&'a RawValue>,
+}
+
+/// Counters, disjoint but for `cache_write_1h` (in `cache_write`) and `reasoning` (in `output`). A counter that is
+/// missing, null or no number is zero.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Usage<'a> {
+    #[serde(borrow)]
+    pub input: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub output: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub cache_read: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub cache_write: Option<&'a RawValue>,
+    #[serde(rename = "cacheWrite1h", borrow)]
+    pub cache_write_1h: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub reasoning: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub cost: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Cost {
+    pub total: Option<f64>,
+}
+
+/// A block of a message's content, with what the views need.
+#[derive(Deserialize)]
+pub(super) struct Block<'a> {
+    #[serde(rename = "type", borrow)]
+    pub kind: Text<'a>,
+    #[serde(borrow)]
+    pub text: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub id: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub name: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub arguments: Option<&'a RawValue>,
+}
+
+/// What identifies a framing or note of ours.
+#[derive(Deserialize)]
+pub(super) struct Details<'a> {
+    #[serde(borrow)]
+    pub kind: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub id: Option<Text<'a>>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Replacement<'a> {
+    #[serde(borrow)]
+    pub content: Option<&'a RawValue>,
+}
+
+/// A user's shell command, which the model sees with its output.
+#[derive(Deserialize)]
+struct Shell<'a> {
+    #[serde(borrow)]
+    command: Text<'a>,
+    #[serde(borrow)]
+    output: Option<Text<'a>>,
+}
+
+/// Whether a raw value is `true`.
+pub(super) fn is_true(value: Option<&RawValue>) -> bool {
+    value.is_some_and(|value| value.get() == "true")
+}
+
+/// A message's value: a string, blocks, or the whole message of a shell command.
+pub(super) fn unfold(body: &[u8]) -> Unfolded {
+    let mut unfolded = Unfolded::default();
+    match body.first() {
+        Some(b'"') => {
+            unfolded.text =
+                serde_json::from_slice::<Cow<'_, str>>(body).unwrap_or_default().into_owned();
+        }
+        Some(b'[') => {
+            let mut texts = Vec::new();
+            for block in serde_json::from_slice::<Vec<Block<'_>>>(body).unwrap_or_default() {
+                match block.kind.0.as_ref() {
+                    "text" => texts.push(block.text.unwrap_or_default().owned()),
+                    "toolCall" => {
+                        let text = |text: Option<Text<'_>>| text.unwrap_or_default().owned();
+                        let arguments = block.arguments.map_or("{}", RawValue::get).to_owned();
+                        unfolded.calls.push((text(block.id), text(block.name), arguments));
+                    }
+                    "image" => texts.push("[image]".into()),
+                    _ => {}
+                }
+            }
+            unfolded.text = texts.join("\n");
+        }
+        _ => {
+            if let Ok(shell) = serde_json::from_slice::<Shell<'_>>(body) {
+                unfolded.text =
+                    format!("$ {}\n{}", shell.command.0, shell.output.unwrap_or_default().0);
+            }
+        }
+    }
+    unfolded
+}

@@ -1,0 +1,306 @@
+//! New pi lines, in the client's own order of keys. A child is always written as version 3.
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use sha2::{Digest, Sha256};
+
+use crate::{
+    error::{Error, Result},
+    fact::{Carrier, Fact, Facts},
+    format::{
+        Adopted, Writer,
+        json::{self, range},
+        seam::{Context, Note, Tip, malformed},
+    },
+    log::Splice,
+};
+
+pub(super) struct PiWriter;
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Header<'a> {
+    r#type: &'static str,
+    version: u32,
+    id: &'a str,
+    timestamp: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cwd: Option<&'a str>,
+    parent_session: String,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct CustomMessage<'a> {
+    r#type: &'static str,
+    custom_type: &'static str,
+    content: &'a str,
+    display: bool,
+    details: Details<'a>,
+    id: &'a str,
+    parent_id: Option<&'a str>,
+    timestamp: String,
+}
+
+/// What identifies a framing or note; the fields are those of `carriers` as pi 1.6.0 and 0.73.1 kept them.
+#[derive(Serialize)]
+struct Details<'a> {
+    v: u32,
+    kind: &'static str,
+    source: &'static str,
+    id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    side: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    range: Option<&'a [String; 2]>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct SessionInfo<'a> {
+    r#type: &'static str,
+    id: String,
+    parent_id: Option<&'a str>,
+    timestamp: String,
+    name: &'a str,
+}
+
+/// The values of a line that a fork may have to replace.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Pointers<'a> {
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    parent_id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    timestamp: Option<&'a RawValue>,
+    #[serde(borrow)]
+    first_kept_entry_id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    first_kept_entry_index: Option<&'a RawValue>,
+    #[serde(borrow)]
+    message: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct RoleOf<'a> {
+    #[serde(borrow)]
+    role: Option<&'a RawValue>,
+}
+
+impl Writer for PiWriter {
+    fn header(&self, context: Context<'_>) -> Vec<u8> {
+        let birth = context.birth;
+        json::line(&Header {
+            r#type: "session",
+            version: 3,
+            id: &birth.id,
+            timestamp: timestamp(birth.at),
+            cwd: birth.cwd.as_deref(),
+            parent_session: birth.parent_path.display().to_string(),
+        })
+    }
+
+    fn adopt(&self, index: u32, line: &[u8], context: Context<'_>) -> Result<Adopted> {
+        let Context { facts, rewire, .. } = context;
+        let bad = |error: serde_json::Error| malformed(index as usize + 1, &error);
+        let version = facts.header.as_ref().map_or(3, |header| header.version);
+        let mut own = None;
+        let mut parent = None;
+        let mut kept = None;
+        for fact in facts.of(index) {
+            match fact {
+                Fact::Linked { id, parent: from, .. } => (own, parent) = (Some(id), from),
+                Fact::Compacted { kept: from } => kept = from,
+                Fact::Labelled { .. } => return Ok(Adopted::Dropped),
+                _ => {}
+            }
+        }
+        let new_parent = parent.and_then(|parent| rewire.parent(parent));
+        let new_kept =
+            kept.filter(|kept| Some(*kept) != own).and_then(|kept| rewire.successor(kept));
+        let moved = new_parent != parent || new_kept.is_some_and(|new| Some(new) != kept);
+        if version >= 3 && !moved {
+            return Ok(Adopted::AsIs);
+        }
+        let pointers: Pointers<'_> = serde_json::from_slice(line).map_err(bad)?;
+        let mut splice = Splice::default();
+        let parent_json = json::line(&new_parent.map(|id| facts.name(id)));
+        if version < 2 {
+            // Right behind the opening brace: the order of keys is free.
+            let brace = line.iter().position(|byte| *byte == b'{').unwrap_or(0);
+            let id = json::line(&own.map(|id| facts.name(id)));
+            splice.replace(
+                brace + 1..brace + 1,
+                [b"\"id\":", &id[..], b",\"parentId\":", &parent_json, b","].concat(),
+            );
+            if let (Some(index), Some(kept)) = (pointers.first_kept_entry_index, new_kept.or(kept))
+            {
+                // The key stands right before its value and its colon; both are replaced together.
+                let value = range(line, index);
+                let name = br#""firstKeptEntryIndex""#;
+                let key = memchr::memmem::rfind(&line[..value.start], name)
+                    .ok_or_else(|| Error::internal("a value without its key"))?;
+                splice.replace(
+                    key..value.end,
+                    [b"\"firstKeptEntryId\":", &json::line(&facts.name(kept))[..]].concat(),
+                );
+            }
+        } else if new_parent != parent {
+            match pointers.parent_id {
+                Some(raw) => splice.replace(range(line, raw), parent_json),
+                None => return Err(Error::internal("a parent without its key")),
+            }
+        }
+        if let (Some(raw), Some(new)) = (pointers.first_kept_entry_id, new_kept)
+            && Some(new) != kept
+        {
+            splice.replace(range(line, raw), json::line(&facts.name(new)));
+        }
+        if version < 3
+            && let Some(message) = pointers.message
+            && let Some(role) = serde_json::from_str::<RoleOf<'_>>(message.get()).map_err(bad)?.role
+            && role.get() == "\"hookMessage\""
+        {
+            splice.replace(range(line, role), "\"custom\"");
+        }
+        Ok(if splice.is_empty() { Adopted::AsIs } else { Adopted::Spliced(splice.apply(line)) })
+    }
+
+    fn seal(&self, _tip: &mut Tip, _context: Context<'_>) -> Vec<Vec<u8>> {
+        Vec::new() // Nothing says where a copy ends.
+    }
+
+    fn setting(&self, line: &[u8], tip: &mut Tip, context: Context<'_>) -> Result<Vec<u8>> {
+        let id = short_id(&[&context.birth.id, "setting", &String::from_utf8_lossy(line)]);
+        let line = reborn(line, &id, tip, Some(&timestamp(context.birth.at)))?;
+        tip.last = Some(id);
+        Ok(line)
+    }
+
+    fn note(
+        &self,
+        note: &Note,
+        at: DateTime<Utc>,
+        tip: &mut Tip,
+        taken: &dyn Fn(&str) -> bool,
+    ) -> Vec<u8> {
+        let short = note.digest[..8].to_owned();
+        // On a collision inside the file the whole digest in the form of a UUID.
+        let id = if taken(&short) { note_uuid(note) } else { short };
+        let is_note = note.carrier == Carrier::Note;
+        let line = json::line(&CustomMessage {
+            r#type: "custom_message",
+            custom_type: "sidechat",
+            content: &note.text,
+            display: true,
+            details: Details {
+                v: 1,
+                kind: if is_note { "note" } else { "framing" },
+                source: "sidechat",
+                id: &note.digest,
+                side: is_note.then_some(note.other.as_str()),
+                parent: (!is_note).then_some(note.other.as_str()),
+                range: is_note.then_some(&note.range),
+            },
+            id: &id,
+            parent_id: tip.last.as_deref(),
+            timestamp: timestamp(at),
+        });
+        tip.last = Some(id);
+        line
+    }
+
+    fn finish(
+        &self,
+        labels: &[Vec<u8>],
+        tip: &mut Tip,
+        context: Context<'_>,
+    ) -> Result<Vec<Vec<u8>>> {
+        let mut lines = Vec::new();
+        for label in labels {
+            // As the client does it: new id, old timestamp.
+            let id = short_id(&[&context.birth.id, "label", &String::from_utf8_lossy(label)]);
+            lines.push(reborn(label, &id, tip, None)?);
+            tip.last = Some(id);
+        }
+        if let Some(title) = &context.birth.title {
+            let id = short_id(&[&context.birth.id, "title", title]);
+            lines.push(json::line(&SessionInfo {
+                r#type: "session_info",
+                id: id.clone(),
+                parent_id: tip.last.as_deref(),
+                timestamp: timestamp(context.birth.at),
+                name: title,
+            }));
+            tip.last = Some(id);
+        }
+        Ok(lines)
+    }
+
+    fn tip(&self, facts: &Facts, path: &[u32], _last: Option<&[u8]>) -> Tip {
+        let last = path.iter().rev().flat_map(|line| facts.of(*line)).find_map(|fact| match fact {
+            Fact::Linked { id, .. } => Some(facts.name(id).to_owned()),
+            _ => None,
+        });
+        Tip { last, seq: 0, time: facts.newest, version: 3 }
+    }
+
+    fn mark(&self, note: &Note) -> String {
+        note.digest.clone()
+    }
+}
+
+/// `line` with another id and parent, and with another time if one is given.
+fn reborn(line: &[u8], id: &str, tip: &Tip, time: Option<&str>) -> Result<Vec<u8>> {
+    let pointers: Pointers<'_> =
+        serde_json::from_slice(line).map_err(|error| malformed(0, &error))?;
+    let mut splice = Splice::default();
+    let mut replace = |raw: Option<&RawValue>, with: Vec<u8>| {
+        if let Some(raw) = raw {
+            splice.replace(range(line, raw), with);
+        }
+    };
+    if pointers.id.is_some() {
+        replace(pointers.id, json::line(&id));
+        replace(pointers.parent_id, json::line(&tip.last));
+    }
+    if let Some(time) = time {
+        replace(pointers.timestamp, json::line(&time));
+    }
+    if pointers.id.is_none() {
+        splice.replace(
+            1..1,
+            [b"\"id\":", &json::line(&id)[..], b",\"parentId\":", &json::line(&tip.last), b","]
+                .concat(),
+        );
+    }
+    Ok(splice.apply(line))
+}
+
+/// Eight hex digits like the client's, which depend on `parts` alone, so that a repeated request writes the same bytes.
+fn short_id(parts: &[&str]) -> String {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update(part);
+        hash.update([0]);
+    }
+    crate::format::json::hex(&hash.finalize()[..4])
+}
+
+/// The digest as a UUID of version 8, whose first digits tell what it is.
+fn note_uuid(note: &Note) -> String {
+    let prefix = if note.carrier == Carrier::Note { "5e55c711" } else { "5e55c710" };
+    let d = &note.digest;
+    let variant = ['8', '9', 'a', 'b']
+        [d[7..8].chars().next().and_then(|digit| digit.to_digit(4 * 4)).unwrap_or(0) as usize & 3];
+    format!("{prefix}-{}-8{}-{variant}{}-{}", &d[..4], &d[4..7], &d[8..11], &d[11..23])
+}
+
+pub(super) fn timestamp(at: DateTime<Utc>) -> String {
+    at.to_rfc3339_opts(SecondsFormat::Millis, true)
+}

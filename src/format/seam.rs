@@ -1,0 +1,340 @@
+//! The traits that a client's folder implements, and the values that pass through them.
+
+use std::path::{Path, PathBuf};
+
+use chrono::{DateTime, Utc};
+
+use crate::{
+    env::Env,
+    error::{Error, Result},
+    fact::{Carrier, Facts, Id, Role},
+    finding::{Code, Finding},
+    log::{Encoding, Line, Span},
+};
+
+/// The first bytes of a log, cut at a line end where there is one: enough to tell whose it is.
+#[derive(Clone, Copy, Debug)]
+pub struct Head<'a>(pub &'a [u8]);
+
+impl<'a> Head<'a> {
+    /// The lines, without line ends and without a byte order mark.
+    pub fn lines(self) -> impl Iterator<Item = &'a [u8]> {
+        let bytes = self.0.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(self.0);
+        bytes.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii)
+    }
+}
+
+/// Why a reader could not take a line as it stands.
+#[derive(Debug)]
+pub enum Fault {
+    /// The JSON is broken, or lacks what its type promises; the line stated nothing.
+    Malformed(serde_json::Error),
+    /// Readable, but against the client's own rules.
+    Found(Box<Finding>),
+}
+
+impl Fault {
+    /// A fault of kind `code`.
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self::Found(Box::new(Finding::new(code, message)))
+    }
+}
+
+impl From<serde_json::Error> for Fault {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Malformed(error)
+    }
+}
+
+/// One client's dialect of session log.
+pub trait Format: Sync {
+    /// The client's short name: the same on the command line, in reports and in `fixtures/`.
+    fn name(&self) -> &'static str;
+
+    /// The versions that are read, and those that are written, as their logs name them.
+    fn versions(&self) -> (&'static [u32], &'static [u32]);
+
+    /// The version in which a child of a session of version `parent` is written.
+    fn written_version(&self, parent: u32) -> u32 {
+        parent
+    }
+
+    /// Whether this client wrote a log that begins like this.
+    fn claims(&self, head: &Head<'_>) -> bool;
+
+    /// A reader for one log. It may remember lines.
+    fn reader(&self) -> Box<dyn Reader>;
+
+    /// The record that the client would go on from; `None` where a log is one line of events. In a tree without any
+    /// record it is `Some(None)`.
+    fn leaf(&self, facts: &Facts) -> Option<Option<Id>>;
+
+    /// Which messages the model sees, in order, when the session is at the end of `path`: the client's own choice of
+    /// compaction, edits and surface.
+    fn history(&self, facts: &Facts, path: &[u32]) -> Vec<Message>;
+
+    /// How many records of `path` were inherited, where the log itself tells.
+    fn seed(&self, facts: &Facts, path: &[u32]) -> Option<usize>;
+
+    /// The inherited length in the client's own unit, as reports give it: events in DSH, else records.
+    fn seed_length(&self, _facts: &Facts, kept: &[u32]) -> u64 {
+        kept.len() as u64
+    }
+
+    /// The text of a message, and the calls in it; `body` is the value as it stands in the line.
+    fn unfold(&self, body: &[u8]) -> Unfolded;
+
+    /// The system prompt in force at the end of `path`, where it is no message.
+    fn system_prompt(&self, _facts: &Facts, _path: &[u32]) -> Option<Span> {
+        None
+    }
+
+    /// Where logs of this client lie.
+    fn layout(&self) -> &dyn Layout;
+
+    /// The writing half, for logs of the version that `facts` tell of.
+    fn writer(&self, facts: &Facts) -> Result<&dyn Writer>;
+}
+
+/// Reads one log, line by line, in order.
+pub trait Reader {
+    /// Adds to `facts` what `line` states. A line that is malformed states nothing.
+    fn read(&mut self, line: Line<'_>, facts: &mut Facts) -> Result<(), Fault>;
+
+    /// Whether `bytes` are a whole record of this client: what a damaged line is searched for.
+    fn is_record(&self, bytes: &[u8]) -> bool;
+}
+
+/// Where a message comes from, as far as a person would want to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// Said in this session.
+    Own,
+    /// Copied from the parent.
+    Inherited,
+    /// The framing of a side session.
+    Framing,
+    /// A note from a side session.
+    Merge,
+    /// A summary of what stood before.
+    Compaction,
+}
+
+impl Origin {
+    /// The name in reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Own => "own",
+            Self::Inherited => "inherited",
+            Self::Framing => "framing",
+            Self::Merge => "merge",
+            Self::Compaction => "compaction",
+        }
+    }
+}
+
+/// One message of the model's history.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Message {
+    /// The line of the record it belongs to.
+    pub line: u32,
+    /// Who speaks.
+    pub role: Role,
+    /// The value that the model sees, as it stands in a line; an edit may put it on another line.
+    pub body: Span,
+    /// Where it comes from.
+    pub origin: Origin,
+    /// Whether the client would put it into the next request.
+    pub sent: bool,
+}
+
+/// A message's value, unfolded for people and scripts.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Unfolded {
+    /// The words.
+    pub text: String,
+    /// Calls made in it: id, name, arguments.
+    pub calls: Vec<(String, String, String)>,
+    /// Ids of the calls it answers.
+    pub results: Vec<String>,
+}
+
+/// What is new about a child.
+#[derive(Clone, Debug)]
+pub struct Birth {
+    /// The child.
+    pub id: String,
+    /// When.
+    pub at: DateTime<Utc>,
+    /// Its working folder.
+    pub cwd: Option<String>,
+    /// Its title, if it gets one.
+    pub title: Option<String>,
+    /// The session it comes from.
+    pub parent: String,
+    /// Where that lies, absolute.
+    pub parent_path: PathBuf,
+    /// What is inherited, in the client's own unit.
+    pub seed_length: u64,
+    /// The version of the format that the parent is in.
+    pub version: u32,
+}
+
+/// A text to be said into a session.
+#[derive(Clone, Debug)]
+pub struct Note {
+    /// Framing or note.
+    pub carrier: Carrier,
+    /// The words, trimmed.
+    pub text: String,
+    /// The digest that identifies it, in hex.
+    pub digest: String,
+    /// The side session of a note, the parent of a framing.
+    pub other: String,
+    /// First and last message of the side session that the note stands for; empty when a person wrote it.
+    pub range: [String; 2],
+}
+
+/// What the next line of a log must follow.
+#[derive(Clone, Debug, Default)]
+pub struct Tip {
+    /// The last record on the active path.
+    pub last: Option<String>,
+    /// The next event's number.
+    pub seq: u64,
+    /// The newest time, in milliseconds; a new line is not older.
+    pub time: i64,
+    /// The version of the format.
+    pub version: u32,
+}
+
+/// What becomes of a line in a child.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Adopted {
+    /// Copied as it stands.
+    AsIs,
+    /// Copied with some values replaced; the whole line, without its end.
+    Spliced(Vec<u8>),
+    /// Left out.
+    Dropped,
+}
+
+/// Answers for ids whose record may be left out.
+pub trait Rewire {
+    /// `id` if it is kept, else its nearest kept ancestor.
+    fn parent(&self, id: Id) -> Option<Id>;
+    /// `id` if it is kept, else the next record of the path that is.
+    fn successor(&self, id: Id) -> Option<Id>;
+}
+
+/// What a writer may look at while a child is made.
+#[derive(Clone, Copy)]
+pub struct Context<'a> {
+    /// The parent's facts.
+    pub facts: &'a Facts,
+    /// What is new.
+    pub birth: &'a Birth,
+    /// What became of the parent's records.
+    pub rewire: &'a dyn Rewire,
+}
+
+/// Says things the way the client itself would have. No line has its line end.
+pub trait Writer {
+    /// The first line of a child.
+    fn header(&self, context: Context<'_>) -> Vec<u8>;
+
+    /// What becomes of line `index` of the parent, which is on the path and before the boundary.
+    fn adopt(&self, index: u32, line: &[u8], context: Context<'_>) -> Result<Adopted>;
+
+    /// What stands right behind the seed.
+    fn seal(&self, tip: &mut Tip, context: Context<'_>) -> Vec<Vec<u8>>;
+
+    /// A setting that was in force in the parent, said anew in a child without its context.
+    fn setting(&self, line: &[u8], tip: &mut Tip, context: Context<'_>) -> Result<Vec<u8>>;
+
+    /// A framing or a note; `taken` tells whether the log has a record of that id.
+    fn note(
+        &self,
+        note: &Note,
+        at: DateTime<Utc>,
+        tip: &mut Tip,
+        taken: &dyn Fn(&str) -> bool,
+    ) -> Vec<u8>;
+
+    /// The last lines of a child: names, titles. `labels` are the parent's lines that name a kept record.
+    fn finish(
+        &self,
+        labels: &[Vec<u8>],
+        tip: &mut Tip,
+        context: Context<'_>,
+    ) -> Result<Vec<Vec<u8>>>;
+
+    /// What the next line must follow at the end of `path`, whose last line is `last`.
+    fn tip(&self, facts: &Facts, path: &[u32], last: Option<&[u8]>) -> Tip;
+
+    /// Whether a torn tail may be closed with a newline, so that the client skips it as a line of its own.
+    fn mends_tail(&self) -> bool {
+        true
+    }
+
+    /// What a reader recognises the note by: the id that [`crate::fact::Fact::Carried`] then has.
+    fn mark(&self, note: &Note) -> String;
+}
+
+/// Where a client's logs lie and what they are called.
+pub trait Layout {
+    /// The folders in which the client of this environment keeps its logs.
+    fn roots(&self, env: &Env) -> Vec<PathBuf>;
+
+    /// The folder of logs inside a client's own folder, such as `sessions`.
+    fn sessions_folder(&self) -> &'static str;
+
+    /// Whether the client could have made that id.
+    fn valid_id(&self, id: &str) -> bool;
+
+    /// Whether a header may hold that id; clients that make ids harmless before they name files take more.
+    fn valid_header_id(&self, id: &str) -> bool {
+        self.valid_id(id)
+    }
+
+    /// The id that the file's name or folder gives, if that has an id's form.
+    fn name_id(&self, path: &Path) -> Option<String>;
+
+    /// The folder of logs, if the file lies in it where the client would put it.
+    fn root_of(&self, path: &Path) -> Option<PathBuf>;
+
+    /// The place of a child below the folder of logs `root`.
+    fn place(&self, root: &Path, birth: &Birth, encoding: Encoding) -> PathBuf;
+
+    /// The place of a child whose parent lies outside of any layout.
+    fn beside(&self, parent: &Path, birth: &Birth) -> PathBuf;
+
+    /// Which generation of its session a file is, where several lie in one folder and the highest is the live one.
+    fn generation(&self, _path: &Path) -> Option<u32> {
+        None
+    }
+
+    /// Whether one folder of logs must not mix plain and compressed ones.
+    fn one_encoding(&self) -> bool {
+        false
+    }
+
+    /// The file whose lock a writer of `path` must hold, if the client has one.
+    fn lock(&self, _path: &Path, _version: u32) -> Option<PathBuf> {
+        None
+    }
+
+    /// An id as the client would make it.
+    fn new_id(&self) -> String {
+        uuid::Uuid::now_v7().to_string()
+    }
+
+    /// The command that opens a session in its client.
+    fn opens(&self, id: &str, path: &Path, in_store: bool) -> Vec<String>;
+}
+
+/// A line of the wrong shape, as the error of a verb that cannot do without it.
+pub fn malformed(number: usize, error: &serde_json::Error) -> Error {
+    Finding::new(Code::LineCorrupt, format!("line {number}: {error}")).on(number).into()
+}

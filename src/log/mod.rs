@@ -1,0 +1,306 @@
+//! Bytes and lines. Knows no JSON.
+//!
+//! A log may be larger than memory, and one line may be many megabytes. So a [`Log`] is open files, their length as it
+//! stood when they were opened, and where each line starts; bytes are read in blocks, and read again when a line is
+//! copied or a text is unfolded.
+
+mod draft;
+mod frames;
+mod open;
+mod splice;
+
+use std::{
+    fs::File,
+    io::{self, Write},
+    ops::Range,
+    os::unix::fs::FileExt,
+    path::{Path, PathBuf},
+};
+
+pub use draft::{Draft, Piece};
+pub use frames::compress;
+pub use open::{Encoding, Stamp};
+pub use splice::Splice;
+
+use crate::{
+    error::{Error, Result},
+    finding::{Code, Finding},
+};
+
+/// How much is read at once.
+const BLOCK: usize = 256 * 1024;
+
+/// The longest line that is read: a span's length is 32 bits wide.
+const LONGEST_LINE: usize = u32::MAX as usize - 1;
+
+/// The bytes of a session as they stood when opened. Most logs are one file; one that continues another by reference
+/// is a chain of files, read as one run of bytes whose addresses go on from file to file.
+#[derive(Debug)]
+pub struct Log {
+    parts: Vec<Part>,
+    /// Where each line starts, filled by [`Log::each`].
+    starts: Vec<u64>,
+    /// Where the last whole line ends.
+    end: u64,
+}
+
+/// One file of a log.
+#[derive(Debug)]
+struct Part {
+    file: File,
+    path: Option<PathBuf>,
+    stamp: Stamp,
+    encoding: Encoding,
+    /// The address of its first byte.
+    base: u64,
+    /// How many of its bytes belong to the log, decompressed.
+    len: u64,
+    /// The index of its first line, known once lines were read.
+    first_line: usize,
+    findings: Vec<Finding>,
+}
+
+/// One line in hand: its bytes are borrowed and end before the newline.
+#[derive(Clone, Copy, Debug)]
+pub struct Line<'a> {
+    /// Counted from zero through the whole log.
+    pub index: usize,
+    /// The address of its first byte.
+    pub start: u64,
+    /// Where `bytes` begin in the line; not at its start when a record was saved from a damaged line.
+    pub inset: usize,
+    /// The line without its line end.
+    pub bytes: &'a [u8],
+    /// Whether a carriage return stood before the newline.
+    pub crlf: bool,
+}
+
+/// A run of bytes inside one line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Span {
+    /// The line, counted from zero.
+    pub line: u32,
+    /// The offset from the line's first byte.
+    pub at: u32,
+    /// How many bytes.
+    pub len: u32,
+}
+
+impl Line<'_> {
+    /// Counted from one, as people count.
+    #[must_use]
+    pub fn number(&self) -> usize {
+        self.index + 1
+    }
+
+    /// The span of `part`, which must borrow from this line's own bytes.
+    #[must_use]
+    pub fn span(&self, part: &[u8]) -> Span {
+        let at = (part.as_ptr() as usize).wrapping_sub(self.bytes.as_ptr() as usize);
+        debug_assert!(at + part.len() <= self.bytes.len(), "a span must lie in its line");
+        let at = at + self.inset;
+        let narrow = |n: usize| u32::try_from(n).unwrap_or(0);
+        Span { line: narrow(self.index), at: narrow(at), len: narrow(part.len()) }
+    }
+}
+
+impl Log {
+    /// Reads every whole line in order and remembers where it starts.
+    pub fn each(&mut self, mut visit: impl FnMut(Line<'_>) -> Result<()>) -> Result<()> {
+        self.starts.clear();
+        self.end = 0;
+        for part in 0..self.parts.len() {
+            self.parts[part].first_line = self.starts.len();
+            let (base, len) = (self.parts[part].base, self.parts[part].len);
+            self.each_in(base, base + len, &mut visit)?;
+        }
+        Ok(())
+    }
+
+    fn each_in(
+        &mut self,
+        from: u64,
+        to: u64,
+        visit: &mut impl FnMut(Line<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let mut buffer: Vec<u8> = Vec::with_capacity(BLOCK * 2);
+        let mut buffer_at = from; // the address of buffer[0], always the start of a line
+        let mut searched = 0;
+        let mut bom = 0;
+        loop {
+            let next = buffer_at + buffer.len() as u64;
+            let want = usize::try_from(to - next).unwrap_or(usize::MAX).min(BLOCK);
+            if want == 0 {
+                return Ok(());
+            }
+            let old = buffer.len();
+            if old + want > LONGEST_LINE {
+                let finding = Finding::new(Code::RecordTooLarge, "a line of 4 GiB or more");
+                return Err(finding.on(self.starts.len() + 1).into());
+            }
+            buffer.resize(old + want, 0);
+            self.read_exact(next, &mut buffer[old..])?;
+            if next == from && buffer.starts_with(b"\xEF\xBB\xBF") {
+                bom = 3;
+            }
+            let mut start = 0;
+            for newline in memchr::memchr_iter(b'\n', &buffer[searched..]).map(|at| at + searched) {
+                let crlf = newline > start && buffer[newline - 1] == b'\r';
+                let address = buffer_at + start as u64;
+                let first = std::mem::take(&mut bom).min(newline - start);
+                let bytes = &buffer[start + first..newline - usize::from(crlf)];
+                let line = Line {
+                    index: self.starts.len(),
+                    start: address + first as u64,
+                    inset: 0,
+                    bytes,
+                    crlf,
+                };
+                self.starts.push(line.start);
+                self.end = buffer_at + newline as u64 + 1;
+                visit(line)?;
+                start = newline + 1;
+            }
+            buffer.drain(..start);
+            buffer_at += start as u64;
+            searched = buffer.len();
+        }
+    }
+
+    /// How many whole lines there are.
+    #[must_use]
+    pub fn lines(&self) -> usize {
+        self.starts.len()
+    }
+
+    /// The addresses of lines `lines`, line ends included.
+    #[must_use]
+    pub fn range(&self, lines: Range<usize>) -> Range<u64> {
+        let start = |index: usize| self.starts.get(index).copied().unwrap_or(self.end);
+        start(lines.start)..start(lines.end)
+    }
+
+    /// One line again, without its line end.
+    pub fn line(&self, index: usize) -> Result<Vec<u8>> {
+        let Range { start, end } = self.range(index..index + 1);
+        let mut bytes = self.bytes(start, end - start)?;
+        for tail in [b'\n', b'\r'] {
+            bytes.pop_if(|byte| *byte == tail);
+        }
+        Ok(bytes)
+    }
+
+    /// The first bytes, at most `len`.
+    pub fn head(&self, len: u64) -> Result<Vec<u8>> {
+        let all = self.own().base + self.own().len;
+        self.bytes(0, len.min(all))
+    }
+
+    /// The bytes of a span.
+    pub fn text(&self, span: Span) -> Result<Vec<u8>> {
+        let start = self.range(span.line as usize..span.line as usize + 1).start;
+        self.bytes(start + u64::from(span.at), u64::from(span.len))
+    }
+
+    fn bytes(&self, address: u64, len: u64) -> Result<Vec<u8>> {
+        let mut bytes =
+            vec![0; usize::try_from(len).map_err(|_| Error::internal("a span beyond memory"))?];
+        self.read_exact(address, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Copies addresses `range` to `out`.
+    pub fn copy(&self, range: Range<u64>, out: &mut dyn Write) -> Result<io::Result<()>> {
+        let mut buffer =
+            vec![0; BLOCK.min(usize::try_from(range.end - range.start).unwrap_or(BLOCK))];
+        let mut at = range.start;
+        while at < range.end {
+            let len = usize::try_from(range.end - at).unwrap_or(usize::MAX).min(buffer.len());
+            self.read_exact(at, &mut buffer[..len])?;
+            if let Err(error) = out.write_all(&buffer[..len]) {
+                return Ok(Err(error));
+            }
+            at += len as u64;
+        }
+        Ok(Ok(()))
+    }
+
+    /// Copies every byte to `out`.
+    pub fn copy_all(&self, out: &mut dyn Write) -> Result<io::Result<()>> {
+        self.copy(0..self.own().base + self.own().len, out)
+    }
+
+    fn read_exact(&self, mut address: u64, mut out: &mut [u8]) -> Result<()> {
+        while !out.is_empty() {
+            let part = self.parts.partition_point(|part| part.base <= address).saturating_sub(1);
+            let part = &self.parts[part];
+            let left = (part.base + part.len).saturating_sub(address);
+            let len = usize::try_from(left).unwrap_or(usize::MAX).min(out.len());
+            let (head, rest) = out.split_at_mut(len);
+            let read = if len == 0 {
+                Err(io::ErrorKind::UnexpectedEof.into())
+            } else {
+                part.file.read_exact_at(head, address - part.base)
+            };
+            read.map_err(|error| part.unreadable(error))?;
+            address += len as u64;
+            out = rest;
+        }
+        Ok(())
+    }
+
+    /// The file that holds line `index`, and its number there, counted from one.
+    #[must_use]
+    pub fn place(&self, index: usize) -> (Option<&Path>, usize) {
+        let part = self.parts.partition_point(|part| part.first_line <= index).saturating_sub(1);
+        (self.parts[part].path.as_deref(), index - self.parts[part].first_line + 1)
+    }
+
+    /// The bytes behind the last newline: where they start and how many.
+    #[must_use]
+    pub fn torn_tail(&self) -> Option<(u64, u64)> {
+        let len = self.own().base + self.own().len;
+        (len > self.end).then(|| (self.end - self.own().base, len - self.end))
+    }
+
+    /// The file that the session's own new lines go to: the last of the chain.
+    fn own(&self) -> &Part {
+        self.parts.last().expect("a log is made of at least one file")
+    }
+
+    /// Where the log lies; none for standard input.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        self.own().path.as_deref()
+    }
+
+    /// What the file looked like when it was opened.
+    #[must_use]
+    pub fn stamp(&self) -> Stamp {
+        self.own().stamp
+    }
+
+    /// How the file's bytes are stored.
+    #[must_use]
+    pub fn encoding(&self) -> Encoding {
+        self.own().encoding
+    }
+
+    /// What was wrong with the bytes below the lines: frames that do not decode, a byte order mark.
+    pub fn findings(&self) -> impl Iterator<Item = &Finding> {
+        self.parts.iter().flat_map(|part| &part.findings)
+    }
+}
+
+impl Part {
+    /// A file that grew shorter while we read it is another log than the one that was opened.
+    fn unreadable(&self, source: io::Error) -> Error {
+        let path = self.path.clone().unwrap_or_else(|| "-".into());
+        match source.kind() {
+            io::ErrorKind::UnexpectedEof => {
+                Error::SourceChanged { path, what: "it is shorter than it was" }
+            }
+            _ => Error::Io { action: "read", path, source },
+        }
+    }
+}

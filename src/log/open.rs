@@ -1,0 +1,133 @@
+//! Opening: plain files, chains of zstd frames, standard input. The size is taken once.
+
+use std::{
+    fs::{self, File},
+    io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write},
+    os::unix::fs::MetadataExt,
+    path::Path,
+};
+
+use super::{Log, Part, frames};
+use crate::{
+    error::{Error, Result},
+    finding::{Code, Finding},
+};
+
+/// How a log's bytes are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Encoding {
+    /// As they are.
+    Plain,
+    /// As a chain of zstd frames, which is the default form of DSH.
+    Zstd,
+}
+
+/// What tells whether a file is still the one that was read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stamp {
+    /// The device and inode.
+    pub inode: (u64, u64),
+    /// Its size in bytes, as stored.
+    pub size: u64,
+    /// When it was last written, in nanoseconds.
+    pub mtime: i128,
+    /// Owner, group and others' rights.
+    pub mode: u32,
+}
+
+impl Stamp {
+    /// The stamp of an open file.
+    pub fn of(file: &File) -> io::Result<Self> {
+        let meta = file.metadata()?;
+        let mtime = i128::from(meta.mtime()) * 1_000_000_000 + i128::from(meta.mtime_nsec());
+        Ok(Self {
+            inode: (meta.dev(), meta.ino()),
+            size: meta.size(),
+            mtime,
+            mode: meta.mode() & 0o7777,
+        })
+    }
+}
+
+impl Log {
+    /// Opens the file at `path` for reading only.
+    pub fn open(path: &Path) -> Result<Self> {
+        // Looked at before it is opened: opening a pipe without a writer would wait for ever.
+        let meta = fs::metadata(path).map_err(Error::io("read", path))?;
+        if !meta.is_file() {
+            return Err(Error::NotAFile(path.into()));
+        }
+        let file = File::open(path).map_err(Error::io("read", path))?;
+        let stamp = Stamp::of(&file).map_err(Error::io("read", path))?;
+        Self::of(file, stamp, Some(path))
+    }
+
+    /// Reads all of `input` (standard input) into a nameless temporary file first.
+    pub fn spool(mut input: impl Read) -> Result<Self> {
+        let mut file = tempfile::tempfile().map_err(Error::io("make", std::env::temp_dir()))?;
+        io::copy(&mut input, &mut file).map_err(Error::io("read", "-"))?;
+        let stamp = Stamp::of(&file).map_err(Error::io("read", "-"))?;
+        Self::of(file, stamp, None)
+    }
+
+    fn of(mut file: File, stamp: Stamp, path: Option<&Path>) -> Result<Self> {
+        let failed = || Error::io("read", path.unwrap_or(Path::new("-")));
+        let mut magic = [0; 4];
+        file.rewind().map_err(failed())?;
+        let got = file.read(&mut magic).map_err(failed())?;
+        file.seek(SeekFrom::Start(0)).map_err(failed())?;
+        let mut findings = Vec::new();
+        let (file, len, encoding) = if got == 4 && frames::is_magic(magic) {
+            let (plain, len) = unpack(file.take(stamp.size), &mut findings).map_err(failed())?;
+            (plain, len, Encoding::Zstd)
+        } else {
+            if magic.starts_with(b"\xEF\xBB\xBF") {
+                findings
+                    .push(Finding::new(Code::Bom, "the file begins with a byte order mark").on(1));
+            }
+            (file, stamp.size, Encoding::Plain)
+        };
+        let part = Part {
+            file,
+            path: path.map(Into::into),
+            stamp,
+            encoding,
+            base: 0,
+            len,
+            first_line: 0,
+            findings,
+        };
+        Ok(Self { parts: vec![part], starts: Vec::new(), end: 0 })
+    }
+}
+
+/// Decodes a chain of frames into a nameless temporary file, so that lines can be read again without decoding all
+/// that stands before them, and memory stays small whatever the size.
+fn unpack(packed: impl Read, findings: &mut Vec<Finding>) -> io::Result<(File, u64)> {
+    let mut plain = tempfile::tempfile()?;
+    let mut input = BufReader::with_capacity(super::BLOCK, packed);
+    let mut at = 0;
+    let mut len = 0;
+    while !input.fill_buf()?.is_empty() {
+        let frame = frames::decode(&mut input, &mut plain)?;
+        len += frame.decoded;
+        match frame.fault {
+            None => at += frame.encoded,
+            Some(frames::Fault::Incomplete) => {
+                let message =
+                    "the last frame is not complete: a write in progress, or one that was cut";
+                let finding = Finding { byte: Some(at), ..Finding::new(Code::TornTail, message) };
+                findings.push(finding);
+                break;
+            }
+            Some(frames::Fault::Corrupt(why)) => {
+                let message = format!("the frame at byte {at} does not decode: {why}");
+                findings
+                    .push(Finding { byte: Some(at), ..Finding::new(Code::FrameCorrupt, message) });
+                break;
+            }
+        }
+    }
+    plain.flush()?;
+    Ok((plain, len))
+}

@@ -1,0 +1,5 @@
+//! `sessctl`: see the library.
+
+fn main() -> std::process::ExitCode {
+    sessctl::cli::main()
+}

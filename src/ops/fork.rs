@@ -1,0 +1,183 @@
+//! A child of a session: its own header, the seed, what is new. Side sessions are made by the same steps.
+
+use std::collections::HashSet;
+
+use super::Cut;
+use crate::{
+    error::{Error, Result},
+    fact::{Fact, Facts, Id},
+    format::{Adopted, Birth, Context, Note, Rewire, Tip, Writer},
+    log::Draft,
+    session::Thread,
+};
+
+/// What the child is made of.
+pub struct Child<'a> {
+    /// The cut session.
+    pub cut: &'a Cut<'a>,
+    /// What is new.
+    pub birth: &'a Birth,
+    /// Whether the parent's context is inherited; else only its settings are.
+    pub inherit: bool,
+    /// The framing of a side session.
+    pub framing: Option<&'a Note>,
+}
+
+/// Drafts the child.
+pub fn child<'a>(child: &Child<'a>) -> Result<Draft<'a>> {
+    let Child { cut, birth, inherit, framing } = child;
+    let session = cut.thread.session;
+    let writer = session.format.writer(&session.facts)?;
+    let kept: &[u32] = if *inherit { &cut.kept } else { &[] };
+    check_numbers(&session.facts, kept)?;
+    let rewire = Kept::new(&cut.thread, kept);
+    let context = Context { facts: &session.facts, birth, rewire: &rewire };
+
+    let mut draft = Draft::of(&session.log);
+    draft.line(writer.header(context));
+    let untouched = session.format.leaf(&session.facts).is_none();
+    let mut adopted = Vec::with_capacity(kept.len());
+    for &line in kept {
+        // Where a log is no tree nothing in a line can point to what is left out, so that it need not be read again.
+        let bytes = if untouched { Vec::new() } else { session.log.line(line as usize)? };
+        match writer.adopt(line, &bytes, context)? {
+            Adopted::AsIs => draft.copy(line as usize),
+            Adopted::Spliced(line) => draft.line(line),
+            Adopted::Dropped => continue,
+        }
+        adopted.push(line);
+    }
+    let last = adopted.last().map(|line| session.log.line(*line as usize)).transpose()?;
+    let mut tip =
+        Tip { version: birth.version, ..writer.tip(&session.facts, &adopted, last.as_deref()) };
+    add(&mut draft, writer.seal(&mut tip, context));
+    if !inherit {
+        for line in settings(&cut.thread, cut.boundary.keep()) {
+            draft.line(writer.setting(&session.log.line(line as usize)?, &mut tip, context)?);
+        }
+    }
+    if let Some(framing) = framing {
+        draft.line(
+            writer.note(framing, birth.at, &mut tip, &|id| session.facts.known(id).is_some()),
+        );
+    }
+    add(&mut draft, finish(writer, &cut.thread, &rewire, &mut tip, context)?);
+    Ok(draft)
+}
+
+fn add(draft: &mut Draft<'_>, lines: Vec<Vec<u8>>) {
+    for line in lines {
+        draft.line(line);
+    }
+}
+
+/// The last lines; the labels are those of kept records, wherever in the log they stand.
+fn finish(
+    writer: &dyn Writer,
+    thread: &Thread<'_>,
+    rewire: &Kept,
+    tip: &mut Tip,
+    context: Context<'_>,
+) -> Result<Vec<Vec<u8>>> {
+    let facts = &thread.session.facts;
+    let mut labels: Vec<(Id, u32)> = Vec::new();
+    for stated in facts.all() {
+        let Fact::Labelled { target, set } = stated.fact else { continue };
+        labels.retain(|(known, _)| *known != target);
+        if set && rewire.kept.contains(&target) {
+            labels.push((target, stated.line));
+        }
+    }
+    let labels = labels
+        .into_iter()
+        .map(|(_, line)| thread.session.log.line(line as usize))
+        .collect::<Result<Vec<_>>>()?;
+    writer.finish(&labels, tip, context)
+}
+
+/// The last setting of each kind among the first `keep` records.
+fn settings(thread: &Thread<'_>, keep: usize) -> Vec<u32> {
+    let mut last: Vec<(u8, u32)> = Vec::new();
+    for &line in &thread.path()[..keep] {
+        for fact in thread.session.facts.of(line) {
+            let Fact::Setting(kind) = fact else { continue };
+            last.retain(|(known, _)| *known != kind);
+            last.push((kind, line));
+        }
+    }
+    last.into_iter().map(|(_, line)| line).collect()
+}
+
+/// A log whose events are numbered cannot lose one.
+fn check_numbers(facts: &Facts, kept: &[u32]) -> Result<()> {
+    let mut expected = None;
+    for &line in kept {
+        for fact in facts.of(line) {
+            let Fact::Numbered { first, count } = fact else { continue };
+            if expected.is_some_and(|expected| expected != first) {
+                let message = format!(
+                    "without the lines left out, event {first} on line {} would not follow the one before",
+                    line + 1
+                );
+                return Err(Error::BadUsage(message));
+            }
+            expected = Some(first.saturating_add(count));
+        }
+    }
+    Ok(())
+}
+
+/// What became of the parent's records, by id.
+struct Kept {
+    /// Records of the path in order, and whether the child has them.
+    path: Vec<(Id, bool)>,
+    kept: HashSet<Id>,
+}
+
+impl Kept {
+    fn new(thread: &Thread<'_>, kept: &[u32]) -> Self {
+        let facts = &thread.session.facts;
+        let mut kept_lines = vec![false; thread.session.log.lines()];
+        for line in kept {
+            kept_lines[*line as usize] = true;
+        }
+        let record = |line: &u32| {
+            let mut id = None;
+            let mut labelled = false;
+            for fact in facts.of(*line) {
+                match fact {
+                    Fact::Linked { id: own, .. } => id = Some(own),
+                    Fact::Labelled { .. } => labelled = true,
+                    _ => {}
+                }
+            }
+            id.map(|id| (id, kept_lines[*line as usize] && !labelled))
+        };
+        let path: Vec<(Id, bool)> = thread.path().iter().filter_map(record).collect();
+        let kept = path.iter().filter(|(_, kept)| *kept).map(|(id, _)| *id).collect();
+        Self { path, kept }
+    }
+
+    fn position(&self, id: Id) -> Option<usize> {
+        self.path.iter().position(|(own, _)| *own == id)
+    }
+}
+
+impl Rewire for Kept {
+    fn parent(&self, id: Id) -> Option<Id> {
+        if self.kept.contains(&id) {
+            return Some(id);
+        }
+        // The path is a chain, so that an ancestor stands before. What is no record of it has no place in the child.
+        let at = self.position(id)?;
+        self.path[..at].iter().rev().find(|(_, kept)| *kept).map(|(id, _)| *id)
+    }
+
+    fn successor(&self, id: Id) -> Option<Id> {
+        if self.kept.contains(&id) {
+            return Some(id);
+        }
+        let at = self.position(id)?;
+        self.path[at..].iter().find(|(_, kept)| *kept).map(|(id, _)| *id)
+    }
+}

@@ -1,0 +1,16 @@
+//! The verbs, pure: a session and an intent to a draft or an answer. Nothing here opens a file.
+
+mod cut;
+mod fork;
+mod merge;
+mod note;
+mod replay;
+mod snapshot;
+pub mod usage;
+
+pub use cut::{Cut, Intent, Policy, cut};
+pub use fork::{Child, child};
+pub use merge::{Merge, Source, cost_of, last_answer, merge};
+pub use note::{FRAMING, framing, is_bidi_control, note, trimmed};
+pub use replay::{Against, against, merges};
+pub use snapshot::{Manifest, Meta, Origin, manifest, manifest_of, seed_lines};

@@ -1,0 +1,74 @@
+//! Proof that a child begins with its parent's history, and that each merge stands where it should, once.
+
+use crate::{
+    error::Result,
+    fact::{Carrier, Fact},
+    session::{History, Session, lineage},
+};
+
+/// A child beside its parent.
+pub struct Against {
+    /// The child's history up to the end of its seed.
+    pub prefix: History,
+    /// The parent's history up to the boundary of the fork.
+    pub parent: History,
+    /// How many messages the child has of its own.
+    pub own_messages: usize,
+    /// The first message that differs, counted from one; 0 is the system prompt.
+    pub first_difference: Option<usize>,
+    /// How many records the child inherited.
+    pub inherited: usize,
+    /// The inherited length in the client's own unit.
+    pub seed_length: u64,
+}
+
+/// Compares the child as it stands at the end of its seed with the parent as it stood at the fork.
+pub fn against(child: &Session, leaf: Option<&str>, parent: &Session) -> Result<Against> {
+    let thread = child.thread(leaf)?;
+    let seed = lineage::seed(&thread, parent);
+    let prefix = History::of(&thread, seed.kept, seed.kept)?;
+    let all = thread.history(thread.path().len(), seed.kept).len();
+    // The parent as it stood when its last copied record was its tip, on whatever branch that is.
+    let old = parent.thread(seed.last.as_deref())?;
+    let keep = match seed.last {
+        Some(_) => old.path().len(),
+        None => records_for(parent, old.path(), seed.length),
+    };
+    let old = History::of(&old, keep, 0)?;
+    let system_differs = prefix.system != old.system && !prefix.messages.is_empty();
+    let first_difference =
+        if system_differs { Some(0) } else { prefix.first_difference(&old).map(|at| at + 1) };
+    let own_messages = all.saturating_sub(prefix.messages.len());
+    Ok(Against {
+        prefix,
+        parent: old,
+        own_messages,
+        first_difference,
+        inherited: seed.kept,
+        seed_length: seed.length,
+    })
+}
+
+/// How many records of the parent hold `length` units of its history.
+fn records_for(parent: &Session, path: &[u32], length: u64) -> usize {
+    let mut left = length;
+    path.iter()
+        .take_while(|line| {
+            let own = parent.format.seed_length(&parent.facts, &[**line]);
+            let fits = own <= left;
+            left = left.saturating_sub(own);
+            fits
+        })
+        .count()
+}
+
+/// The marks of the notes on the active path of a session, in order.
+pub fn merges(session: &Session, leaf: Option<&str>) -> Result<Vec<String>> {
+    let thread = session.thread(leaf)?;
+    let facts = thread.path().iter().flat_map(|line| session.facts.of(*line));
+    let marks = facts.filter_map(|fact| match fact {
+        Fact::Carried(Carrier::Note, mark) => Some(session.facts.name(mark).to_owned()),
+        _ => None,
+    });
+    Ok(marks.collect())
+}

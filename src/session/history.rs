@@ -1,0 +1,97 @@
+//! Messages as bytes: digests that prove two histories equal, and texts for people.
+
+use sha2::{Digest, Sha256};
+
+use super::{Session, Thread};
+use crate::{
+    error::Result,
+    format::{Message, Origin, Unfolded, json::hex},
+};
+
+/// The digest of one message.
+pub type Sha = [u8; 32];
+
+/// The messages of a thread with their digests.
+pub struct History {
+    /// In order.
+    pub messages: Vec<Message>,
+    /// One for each message.
+    pub digests: Vec<Sha>,
+    /// The digest of the system prompt where the log holds it apart from the messages.
+    pub system: Option<Sha>,
+}
+
+impl History {
+    /// The history of `thread` behind its first `keep` records, of which `seed` were inherited.
+    pub fn of(thread: &Thread<'_>, keep: usize, seed: usize) -> Result<Self> {
+        let messages = thread.history(keep, seed);
+        let session = thread.session;
+        let digests =
+            messages.iter().map(|message| digest(session, message)).collect::<Result<_>>()?;
+        let prompt = session.format.system_prompt(&session.facts, &thread.path()[..keep]);
+        let system = prompt
+            .map(|span| {
+                Ok::<_, crate::error::Error>(Sha256::digest(session.log.text(span)?).into())
+            })
+            .transpose()?;
+        Ok(Self { messages, digests, system })
+    }
+
+    /// One digest for all of them: that of their digests in order, one hex line each.
+    #[must_use]
+    pub fn hash(&self) -> String {
+        hash_of(&self.digests)
+    }
+
+    /// The first message in which two histories differ, counted from zero, over the length of the longer one.
+    #[must_use]
+    pub fn first_difference(&self, other: &Self) -> Option<usize> {
+        let (mine, theirs) = (&self.digests, &other.digests);
+        let same = mine.iter().zip(theirs).take_while(|(mine, theirs)| mine == theirs).count();
+        (same < mine.len().max(theirs.len())).then_some(same)
+    }
+
+    /// How many messages have that origin.
+    #[must_use]
+    pub fn count(&self, origin: Origin) -> usize {
+        self.messages.iter().filter(|message| message.origin == origin).count()
+    }
+}
+
+/// The digest of `digests` in order, one hex line each.
+#[must_use]
+pub fn hash_of(digests: &[Sha]) -> String {
+    let mut hash = Sha256::new();
+    for digest in digests {
+        hash.update(hex(digest));
+        hash.update(b"\n");
+    }
+    hex(&hash.finalize())
+}
+
+/// Role, NUL, and the value as it stands in the line; ids, usage and times are no part of it.
+fn digest(session: &Session, message: &Message) -> Result<Sha> {
+    let mut hash = Sha256::new();
+    hash.update(message.role.name());
+    hash.update([0]);
+    hash.update(session.log.text(message.body)?);
+    Ok(hash.finalize().into())
+}
+
+/// A message's words, calls and results.
+pub fn unfold(session: &Session, message: &Message) -> Result<Unfolded> {
+    let mut unfolded = session.format.unfold(&session.log.text(message.body)?);
+    if unfolded.results.is_empty() {
+        unfolded.results = session
+            .facts
+            .of(message.line)
+            .filter_map(|fact| match fact {
+                crate::fact::Fact::Answered { call, .. } => {
+                    Some(session.facts.name(call).to_owned())
+                }
+                _ => None,
+            })
+            .collect();
+    }
+    Ok(unfolded)
+}

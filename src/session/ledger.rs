@@ -1,0 +1,223 @@
+//! Usage without double counting: every billed completion once, whatever was forked, resumed or copied.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use chrono::{DateTime, Utc};
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::Session;
+use crate::fact::{Carrier, Fact, Tokens, Usage};
+
+/// One log as the ledger sees it.
+#[derive(Clone, Debug)]
+pub struct Account {
+    /// The client's name.
+    pub client: &'static str,
+    /// The session.
+    pub session: String,
+    /// The session it came from.
+    pub parent: Option<String>,
+    /// When it began.
+    pub created: Option<DateTime<Utc>>,
+    /// The working folder.
+    pub cwd: Option<String>,
+    /// `main`, `fork`, `aside` or `subagent`.
+    pub kind: &'static str,
+    /// Its records.
+    pub usages: Vec<Usage>,
+    /// Model calls of its own that left no usage.
+    pub unrecorded: u64,
+    /// Lines that could not be read.
+    pub broken_lines: u64,
+    /// Whether its completions are asked for; else it only tells who owns what.
+    pub counted: bool,
+}
+
+/// One completion.
+#[derive(Clone, Debug)]
+pub struct Completion {
+    /// The same on every machine: a hash of client and key.
+    pub id: u128,
+    /// The client.
+    pub client: &'static str,
+    /// The session that made the call.
+    pub session: String,
+    /// The root of the chain of sessions that it belongs to.
+    pub family: String,
+    /// What kind of call.
+    pub kind: String,
+    /// When; a copy's time where the owner's log is gone.
+    pub at: Option<DateTime<Utc>>,
+    /// The model, as the log names it.
+    pub model: Option<String>,
+    /// The working folder.
+    pub cwd: Option<String>,
+    /// How much.
+    pub tokens: Tokens,
+    /// Whether the key is no id.
+    pub weak: bool,
+    /// Whether the owner's log is gone.
+    pub orphan: bool,
+}
+
+/// All completions, and what is beside them.
+#[derive(Clone, Debug, Default)]
+pub struct Ledger {
+    /// In the order of their ids.
+    pub completions: Vec<Completion>,
+    /// Records that were copies of completions counted elsewhere, and their tokens.
+    pub copied: (u64, u64),
+    /// Model calls that left no usage.
+    pub unrecorded: u64,
+    /// Lines that could not be read.
+    pub broken_lines: u64,
+}
+
+impl Account {
+    /// The account of a session that was read with its usages. `client` decides what its parent's name means.
+    #[must_use]
+    pub fn of(session: Session) -> Self {
+        let parent = session.header().parent.as_deref().map(|parent| parent_id(&session, parent));
+        let own_framing = session
+            .facts
+            .all()
+            .iter()
+            .any(|stated| matches!(stated.fact, Fact::Carried(Carrier::Framing, _)));
+        let kind = match (session.header().subagent, own_framing, &parent) {
+            (true, ..) => "subagent",
+            (_, true, Some(_)) => "aside",
+            (_, _, Some(_)) => "fork",
+            _ => "main",
+        };
+        let header = session.header();
+        Self {
+            client: session.format.name(),
+            session: header.id.clone(),
+            parent,
+            created: header.created,
+            cwd: header.cwd.clone(),
+            kind,
+            unrecorded: session.facts.unrecorded,
+            broken_lines: session.damage.lost,
+            usages: session.facts.usages,
+            counted: true,
+        }
+    }
+}
+
+/// The id of a parent that is named by an id or by the path of its file.
+#[must_use]
+pub fn parent_id(session: &Session, parent: &str) -> String {
+    let path = std::path::Path::new(parent);
+    session.format.layout().name_id(path).unwrap_or_else(|| parent.to_owned())
+}
+
+impl Ledger {
+    /// The ledger of `accounts`. Their order changes nothing. `adopt`: completions whose owner's log is gone are
+    /// counted under the owner's id; else they are only copies.
+    #[must_use]
+    pub fn of(accounts: &[Account], adopt: bool, families: &dyn Fn(&str) -> bool) -> Self {
+        let by_id: HashMap<&str, &Account> =
+            accounts.iter().map(|account| (account.session.as_str(), account)).collect();
+        let depth = |account: &Account| ancestors(&by_id, account, &|_| true).len();
+        let mut records: BTreeMap<u128, Vec<(&Account, &Usage)>> = BTreeMap::new();
+        let mut ledger = Self::default();
+        let mut seen = HashSet::new();
+        for account in accounts {
+            for usage in &account.usages {
+                records.entry(key(account.client, usage)).or_default().push((account, usage));
+            }
+            // A file that lies in two places is one.
+            if account.counted && seen.insert((account.client, &account.session)) {
+                ledger.unrecorded += account.unrecorded;
+                ledger.broken_lines += account.broken_lines;
+            }
+        }
+        for (id, mut copies) in records {
+            // The owner is the one that did not inherit it, nearest to the root of the family; no order of files matters.
+            copies.sort_by_cached_key(|(account, usage)| {
+                (
+                    usage.inherited == Some(true),
+                    depth(account),
+                    account.created,
+                    account.session.clone(),
+                    !account.counted,
+                )
+            });
+            let (owner, own) = copies[0];
+            let orphan = own.inherited == Some(true);
+            let here = if orphan { adopt } else { owner.counted };
+            let counted = copies.iter().filter(|(account, _)| account.counted).count() as u64;
+            let extra = counted - u64::from(here && counted > 0);
+            let usage = copies
+                .iter()
+                .map(|(_, usage)| *usage)
+                .max_by_key(|usage| (usage.tokens.output, usage.tokens))
+                .unwrap_or(own);
+            ledger.copied.0 += extra;
+            ledger.copied.1 += extra * usage.tokens.total();
+            if !here || counted == 0 {
+                continue;
+            }
+            let session = if orphan {
+                owner.parent.clone().unwrap_or_else(|| owner.session.clone())
+            } else {
+                owner.session.clone()
+            };
+            let root = ancestors(&by_id, owner, families).pop().unwrap_or(&session).to_owned();
+            let earliest = copies.iter().filter_map(|(_, usage)| usage.at).min();
+            ledger.completions.push(Completion {
+                id,
+                client: owner.client,
+                family: if orphan { session.clone() } else { root },
+                session,
+                kind: own
+                    .kind
+                    .clone()
+                    .unwrap_or_else(|| if orphan { "main".into() } else { owner.kind.into() }),
+                at: if orphan { earliest } else { own.at },
+                model: usage.model.clone(),
+                cwd: owner.cwd.clone(),
+                tokens: usage.tokens,
+                weak: usage.weak,
+                orphan,
+            });
+        }
+        ledger
+    }
+
+    /// How many completions have an owner whose log is gone.
+    #[must_use]
+    pub fn orphans(&self) -> u64 {
+        self.completions.iter().filter(|completion| completion.orphan).count() as u64
+    }
+
+    /// How many completions have no id of their own.
+    #[must_use]
+    pub fn weak_keys(&self) -> u64 {
+        self.completions.iter().filter(|completion| completion.weak).count() as u64
+    }
+}
+
+/// The sessions above `account`, nearest first, as long as the kind of the lower one is one that `follow` takes.
+fn ancestors<'a>(
+    by_id: &HashMap<&'a str, &'a Account>,
+    account: &'a Account,
+    follow: &dyn Fn(&str) -> bool,
+) -> Vec<&'a str> {
+    let mut chain: Vec<&str> = Vec::new();
+    let mut at = account;
+    while let Some(parent) = at.parent.as_deref().filter(|_| follow(at.kind)) {
+        if chain.contains(&parent) || parent == account.session {
+            break; // a log that claims to descend from itself
+        }
+        chain.push(parent);
+        let Some(next) = by_id.get(parent) else { break };
+        at = next;
+    }
+    chain
+}
+
+fn key(client: &str, usage: &Usage) -> u128 {
+    xxh3_128(format!("{client}\0{}", usage.key).as_bytes())
+}

@@ -1,0 +1,56 @@
+//! Where a child's own part begins.
+
+use std::collections::HashSet;
+
+use super::{Session, Thread};
+use crate::fact::{Fact, Facts};
+
+/// How many records at the beginning of `path` are older than the session itself: copies, as far as one log can tell.
+pub(super) fn older(facts: &Facts, path: &[u32]) -> usize {
+    let is_older =
+        |line: &u32| facts.of(*line).any(|fact| matches!(fact, Fact::Linked { older: true, .. }));
+    path.iter().rposition(is_older).map_or(0, |last| last + 1)
+}
+
+/// What the child inherited from `parent`. Where the client leaves no mark, the seed ends at the last record that the parent has too, by id
+/// and time.
+#[must_use]
+pub fn seed(child: &Thread<'_>, parent: &Session) -> Seed {
+    let (facts, format) = (&child.session.facts, child.session.format);
+    if let Some(kept) = format.seed(facts, child.path()) {
+        return Seed { kept, last: None, length: format.seed_length(facts, &child.path()[..kept]) };
+    }
+    let theirs: HashSet<(&str, u32)> =
+        parent.facts.all().iter().filter_map(|stated| linked(&parent.facts, stated.fact)).collect();
+    let copied = |line: &u32| {
+        facts
+            .of(*line)
+            .filter_map(|fact| linked(facts, fact))
+            .find(|record| theirs.contains(record))
+    };
+    let kept =
+        child.path().iter().rposition(|line| copied(line).is_some()).map_or(0, |last| last + 1);
+    let last = kept
+        .checked_sub(1)
+        .and_then(|last| copied(&child.path()[last]))
+        .map(|(id, _)| id.to_owned());
+    Seed { kept, last, length: kept as u64 }
+}
+
+/// The inherited part of a child.
+#[derive(Clone, Debug)]
+pub struct Seed {
+    /// How many records of the child's path it has.
+    pub kept: usize,
+    /// The parent's record that it ends with, where records have ids.
+    pub last: Option<String>,
+    /// Its length in the client's own unit.
+    pub length: u64,
+}
+
+fn linked(facts: &Facts, fact: Fact) -> Option<(&str, u32)> {
+    match fact {
+        Fact::Linked { id, stamp, .. } => Some((facts.name(id), stamp)),
+        _ => None,
+    }
+}

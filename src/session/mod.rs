@@ -1,0 +1,195 @@
+//! What the facts amount to, whoever wrote them.
+//!
+//! [`Session`] is a log with its facts; [`Thread`] is the session along one path, with turns, boundaries and messages.
+
+mod boundary;
+mod branch;
+pub mod history;
+mod intake;
+pub mod ledger;
+pub mod lineage;
+mod order;
+mod salvage;
+mod thread;
+mod turn;
+
+pub use boundary::{At, Boundary, Kind};
+pub use branch::Branch;
+pub use history::History;
+pub use thread::Thread;
+pub use turn::{Turn, Turns};
+
+use crate::{
+    error::{Error, Result},
+    fact::{Facts, Header},
+    finding::{Code, Finding, Severity},
+    format::{self, Format, Head},
+    log::Log,
+};
+
+/// How much of a log is looked at to tell whose it is.
+const HEAD: u64 = 256 * 1024;
+
+/// A log, its client, what its lines state, and what is wrong with them.
+pub struct Session {
+    /// The bytes.
+    pub log: Log,
+    /// Who wrote them.
+    pub format: &'static dyn Format,
+    /// What the lines state.
+    pub facts: Facts,
+    /// What is wrong or worth knowing, below the level of paths and turns, in the order of lines.
+    pub findings: Vec<Finding>,
+    /// What damage did to the records.
+    pub damage: Damage,
+    /// Lines that hold nothing at all.
+    pub blank: Vec<u32>,
+}
+
+/// What damage did to the records of a log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Damage {
+    /// Records that are gone.
+    pub lost: u64,
+    /// Records that were read from damaged lines all the same.
+    pub saved: u64,
+    /// Whole records behind the first damaged line.
+    pub after: u64,
+    /// Whether anything was damaged.
+    pub any: bool,
+}
+
+impl Session {
+    /// Reads every line of `log`. The client is told from the log unless `wanted` names it.
+    pub fn read(log: Log, wanted: Option<&'static dyn Format>) -> Result<Self> {
+        Self::read_for(log, wanted, false)
+    }
+
+    /// The same, with every record of usage.
+    pub fn read_usages(log: Log, wanted: Option<&'static dyn Format>) -> Result<Self> {
+        Self::read_for(log, wanted, true)
+    }
+
+    fn read_for(
+        mut log: Log,
+        wanted: Option<&'static dyn Format>,
+        keep_usages: bool,
+    ) -> Result<Self> {
+        let head = log.head(HEAD)?;
+        if head.trim_ascii().is_empty() {
+            let torn = log.findings().find(|finding| finding.severity == Severity::Error).cloned();
+            return Err(torn
+                .unwrap_or_else(|| Finding::new(Code::EmptyFile, "the file is empty"))
+                .into());
+        }
+        let format = wanted.or_else(|| format::of(&Head(&head))).ok_or_else(|| unknown(&head))?;
+        drop(head);
+        let mut facts = Facts::new(keep_usages);
+        let mut intake = intake::Intake::new(format.reader());
+        log.each(|line| {
+            intake.take(line, &mut facts);
+            Ok(())
+        })?;
+        let intake = intake.finish(&mut facts);
+        let mut findings = intake.findings;
+        let last = log.lines() + 1;
+        findings.extend(
+            log.findings()
+                .cloned()
+                .map(|finding| if finding.line.is_none() { finding.on(last) } else { finding }),
+        );
+        if let Some((byte, len)) = log.torn_tail()
+            && !findings
+                .iter()
+                .any(|finding| matches!(finding.code, Code::TornTail | Code::FrameCorrupt))
+        {
+            let message = format!(
+                "the last {len} bytes have no line end: a write in progress, or one that was cut"
+            );
+            findings.push(
+                Finding { byte: Some(byte), ..Finding::new(Code::TornTail, message) }
+                    .on(log.lines() + 1),
+            );
+        }
+        findings.append(&mut facts.findings);
+        let Some(header) = &facts.header else {
+            let missing = findings.into_iter().find(|finding| {
+                matches!(
+                    finding.code,
+                    Code::HeaderMissing | Code::VersionUnsupported | Code::TornTail
+                )
+            });
+            return Err(missing
+                .unwrap_or_else(|| Finding::new(Code::HeaderMissing, "no session header"))
+                .into());
+        };
+        findings.extend(identity(&log, format, header));
+        findings.extend(order::check(&log, &facts)?);
+        facts.settle();
+        findings.sort_by_key(|finding| finding.line.unwrap_or(0));
+        Ok(Self { log, format, facts, findings, damage: intake.damage, blank: intake.blank })
+    }
+
+    /// The header; a session has one.
+    #[must_use]
+    pub fn header(&self) -> &Header {
+        self.facts.header.as_ref().expect("a session is only made with a header")
+    }
+
+    /// The session's id.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.header().id
+    }
+
+    /// The title, or what the client would show in its place.
+    #[must_use]
+    pub fn title(&self) -> Option<String> {
+        self.facts.title.clone().or_else(|| self.facts.first_prompt.as_deref().map(headline))
+    }
+
+    /// The session along the path to `leaf`, or to the leaf that the client would choose.
+    pub fn thread(&self, leaf: Option<&str>) -> Result<Thread<'_>> {
+        Thread::of(self, leaf)
+    }
+}
+
+/// The first line of a prompt, short enough for a list.
+pub(crate) fn headline(prompt: &str) -> String {
+    let line = prompt.trim().lines().next().unwrap_or_default();
+    let clean: String = line.chars().filter(|c| !c.is_control()).collect();
+    match clean.char_indices().nth(80) {
+        Some((at, _)) => format!("{}…", clean[..at].trim_end()),
+        None => clean,
+    }
+}
+
+fn unknown(head: &[u8]) -> Error {
+    let mut finding =
+        Finding::new(Code::FormatUnknown, "no client that is known writes logs like this");
+    // A header that a known client would refuse is named by its own code.
+    if head.contains(&0) {
+        finding = finding.with("binary", true);
+    }
+    finding.on(1).into()
+}
+
+/// Whether name and header agree on an id that the client could have made.
+fn identity(log: &Log, format: &dyn Format, header: &Header) -> Vec<Finding> {
+    let layout = format.layout();
+    let line = header.line as usize + 1;
+    let mut findings = Vec::new();
+    if !layout.valid_header_id(&header.id) {
+        findings.push(
+            Finding::new(Code::IdInvalid, format!("the header's id {:?} cannot be one", header.id))
+                .on(line),
+        );
+    }
+    let name_id = log.path().and_then(|path| layout.name_id(path));
+    if let Some(name_id) = name_id.filter(|id| *id != header.id) {
+        let message = format!("the file is named {name_id}, its header says {}", header.id);
+        let finding = Finding::new(Code::IdMismatch, message).on(line);
+        findings.push(finding.with("name_id", name_id).with("header_id", header.id.as_str()));
+    }
+    findings
+}

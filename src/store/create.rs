@@ -1,0 +1,136 @@
+//! A draft to a new file, whole or not at all, and never over another session.
+
+use std::{
+    fs::{self, DirBuilder, File},
+    io::{self, Write},
+    os::unix::fs::{DirBuilderExt, PermissionsExt},
+    path::{Path, PathBuf},
+};
+
+use tempfile::NamedTempFile;
+
+use crate::{
+    error::{Error, Result},
+    log::{Draft, Encoding, Stamp},
+};
+
+/// Owner may read and write; nobody else anything.
+const PRIVATE: u32 = 0o600;
+
+/// Writes `draft` to `path`. `like` is the source: a child is never looser than it.
+pub fn create(path: &Path, draft: &Draft<'_>, encoding: Encoding, like: Stamp) -> Result<()> {
+    let tighter = like.mode & 0o777 != 0 && like.mode & 0o777 & !PRIVATE == 0;
+    let mode = if tighter { like.mode & 0o777 } else { PRIVATE };
+    write_new(path, mode, |out| draft.write_as(encoding, out))
+}
+
+/// Writes a new file with what `fill` writes. The outer error of `fill` is one of its own, the inner one of writing.
+pub fn write_new(
+    path: &Path,
+    mode: u32,
+    fill: impl FnOnce(&mut dyn Write) -> Result<io::Result<()>>,
+) -> Result<()> {
+    let folder = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    match fs::symlink_metadata(path) {
+        Ok(meta) if meta.is_symlink() => return Err(Error::SymlinkRefused(path.into())),
+        Ok(_) => return Err(Error::AlreadyExists(path.into())),
+        Err(_) => {}
+    }
+    let folders = make_folders(folder)?;
+    let written = fill_new(path, folder, mode, fill);
+    if written.is_err() {
+        // Nothing is left of a failure: the folders are ours and empty, or they stay.
+        for folder in folders.iter().rev() {
+            let _ = fs::remove_dir(folder);
+        }
+    }
+    written
+}
+
+fn fill_new(
+    path: &Path,
+    folder: &Path,
+    mode: u32,
+    fill: impl FnOnce(&mut dyn Write) -> Result<io::Result<()>>,
+) -> Result<()> {
+    // The name must not look like a session to any client.
+    let temporary = tempfile::Builder::new()
+        .prefix(&prefix(path))
+        .suffix(".tmp")
+        .permissions(fs::Permissions::from_mode(PRIVATE))
+        .tempfile_in(folder)
+        .map_err(Error::io("write into", folder))?;
+    let mut out = io::BufWriter::with_capacity(256 * 1024, temporary.as_file());
+    fill(&mut out)?.and_then(|()| out.flush()).map_err(Error::io("write", path))?;
+    drop(out);
+    let failed = || Error::io("write", path);
+    temporary.as_file().set_permissions(fs::Permissions::from_mode(mode)).map_err(failed())?;
+    temporary.as_file().sync_all().map_err(failed())?;
+    publish(temporary, path)?;
+    sync_folder(folder)
+}
+
+fn publish(temporary: NamedTempFile, path: &Path) -> Result<()> {
+    match temporary.persist_noclobber(path) {
+        Ok(_) => Ok(()),
+        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {
+            Err(Error::AlreadyExists(path.into()))
+        }
+        Err(error) => Err(Error::io("write", path)(error.error)),
+    }
+}
+
+/// How temporary files of `path` begin, so that those which a crash left can be told from others.
+fn prefix(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+    format!(".sessctl-{:016x}-", xxhash_rust::xxh3::xxh3_64(name))
+}
+
+/// Removes what a crash left of an earlier attempt to write `path`. Only for a child that nobody else can be writing.
+pub fn sweep(path: &Path) {
+    let (Some(folder), prefix) = (path.parent(), prefix(path)) else { return };
+    for entry in fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok) {
+        if entry.file_name().to_str().is_some_and(|name| name.starts_with(&prefix)) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// Makes the folders that are missing, open to their owner only; those that were made, outermost first.
+fn make_folders(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut missing: Vec<&Path> = folder
+        .ancestors()
+        .take_while(|path| !path.as_os_str().is_empty() && !path.exists())
+        .collect();
+    missing.reverse();
+    let mut made = Vec::new();
+    for path in missing {
+        match DirBuilder::new().mode(0o700).create(path) {
+            Ok(()) => {
+                fs::set_permissions(path, fs::Permissions::from_mode(0o700))
+                    .map_err(Error::io("make", path))?;
+                made.push(path.into());
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(Error::io("make", path)(error)),
+        }
+    }
+    if let Some(outer) =
+        made.first().and_then(|path: &PathBuf| path.parent().map(Path::to_path_buf))
+    {
+        sync_folder(if outer.as_os_str().is_empty() { Path::new(".") } else { &outer })?;
+    }
+    Ok(made)
+}
+
+/// Makes the names in a folder durable.
+fn sync_folder(folder: &Path) -> Result<()> {
+    let synced = File::open(folder).and_then(|folder| folder.sync_all());
+    synced.map_err(|error| Error::DurabilityFailed {
+        path: folder.into(),
+        what: format!("the folder could not be synced: {error}"),
+    })
+}

@@ -1,0 +1,273 @@
+//! A path, an id, the start of an id, or a title: which file is meant, and whose it is.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use walkdir::WalkDir;
+
+use super::glance::Glance;
+use crate::{
+    env::Env,
+    error::{Error, Result},
+    format::{self, ALL, Format, Layout},
+};
+
+/// The shortest start of an id that is taken for one.
+const PREFIX: usize = 8;
+
+/// How deep the neighbours of a file outside any layout are looked for: beside it, and in a folder of their own.
+const NEAR: usize = 2;
+
+/// Where sessions are looked for.
+#[derive(Clone, Debug)]
+pub struct Store {
+    roots: Vec<PathBuf>,
+    given: bool,
+    depth: usize,
+}
+
+/// A session's file.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The file.
+    pub path: PathBuf,
+    /// What led to it.
+    pub by: FoundBy,
+    /// The folder of the store it was found in, if it was searched for.
+    pub root: Option<PathBuf>,
+}
+
+/// What led to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FoundBy {
+    /// It was named.
+    Path,
+    /// Its name or folder has the id.
+    Name,
+    /// Its header has the id.
+    Header,
+}
+
+impl FoundBy {
+    /// The name in reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Path => "path",
+            Self::Name => "name",
+            Self::Header => "header",
+        }
+    }
+}
+
+impl Store {
+    /// The folders given, or every client's own.
+    #[must_use]
+    pub fn new(given: &[PathBuf], env: &Env) -> Self {
+        if given.is_empty() {
+            let roots = ALL.iter().flat_map(|format| format.layout().roots(env)).collect();
+            return Self { roots, given: false, depth: usize::MAX };
+        }
+        Self {
+            roots: given.iter().map(|path| env.absolute(path)).collect(),
+            given: true,
+            depth: usize::MAX,
+        }
+    }
+
+    /// A store of one folder.
+    #[must_use]
+    pub fn of(root: PathBuf) -> Self {
+        Self { roots: vec![root], given: true, depth: usize::MAX }
+    }
+
+    /// The sessions in and right below a folder that is no client's.
+    #[must_use]
+    pub fn near(folder: &Path) -> Self {
+        Self { roots: vec![folder.into()], given: false, depth: NEAR }
+    }
+
+    /// The files whose name or folder gives that id.
+    #[must_use]
+    pub fn named(&self, layout: &dyn Layout, id: &str) -> Vec<PathBuf> {
+        self.logs()
+            .into_iter()
+            .filter(|path| layout.name_id(path).is_some_and(|found| found == id))
+            .collect()
+    }
+
+    /// The first folder that was given on the command line.
+    #[must_use]
+    pub fn given(&self) -> Option<&Path> {
+        self.roots.first().filter(|_| self.given).map(PathBuf::as_path)
+    }
+
+    /// Every file in the store that may be a log, in the order of paths.
+    #[must_use]
+    pub fn logs(&self) -> Vec<PathBuf> {
+        let mut logs: Vec<PathBuf> =
+            self.roots.iter().flat_map(|root| logs_below(root, self.depth)).collect();
+        logs.sort();
+        logs.dedup();
+        logs
+    }
+
+    /// The file that `name` means: a path if it exists, else an id or the start of one.
+    pub fn find(&self, name: &str) -> Result<Found> {
+        let path = Path::new(name);
+        if path.is_file() {
+            return Ok(Found { path: path.into(), by: FoundBy::Path, root: None });
+        }
+        if path.exists() {
+            return Err(Error::NotAFile(path.into()));
+        }
+        let is_log = path.extension().is_some_and(|extension| {
+            ["jsonl", "zst", "zstd"].iter().any(|known| extension == *known)
+        });
+        if is_log {
+            return Err(Error::SessionNotFound(name.into()));
+        }
+        if let Some(title) = name.strip_prefix('=') {
+            return self.by_title(title);
+        }
+        check_id(name)?;
+        self.by_id(name)
+    }
+
+    /// The live log of the session with that id, or whose id starts so.
+    pub fn by_id(&self, id: &str) -> Result<Found> {
+        let logs = self.logs();
+        let fits = |found: &str| found == id || id.len() >= PREFIX && found.starts_with(id);
+        let named = |path: &Path| {
+            ALL.iter().filter_map(|format| format.layout().name_id(path)).find(|found| fits(found))
+        };
+        let by_name = logs.iter().filter_map(|path| Some((named(path)?, path.clone()))).collect();
+        if let Some(found) = self.one(id, by_name, FoundBy::Name)? {
+            return Ok(found);
+        }
+        let header = |path: &PathBuf| {
+            Glance::at(path).map(|glance| glance.header.id).filter(|found| fits(found))
+        };
+        let by_header =
+            logs.iter().filter_map(|path| Some((header(path)?, path.clone()))).collect();
+        self.one(id, by_header, FoundBy::Header)?.ok_or_else(|| Error::SessionNotFound(id.into()))
+    }
+
+    fn by_title(&self, title: &str) -> Result<Found> {
+        let matching = self.logs().into_iter().filter_map(|path| {
+            let glance = Glance::at(&path)?;
+            (glance.title.as_deref() == Some(title)).then_some((glance.header.id, path))
+        });
+        self.one(title, matching.collect(), FoundBy::Header)?
+            .ok_or_else(|| Error::SessionNotFound(format!("={title}")))
+    }
+
+    /// The one session among `found`; of several generations in one folder the live one.
+    fn one(&self, name: &str, found: Vec<(String, PathBuf)>, by: FoundBy) -> Result<Option<Found>> {
+        let exact = found.iter().any(|(id, _)| id == name);
+        let mut live: Vec<(String, PathBuf)> = Vec::new();
+        for (id, path) in found.into_iter().filter(|(id, _)| !exact || id == name) {
+            let path = generations(&path).pop().unwrap_or(path);
+            if !live.iter().any(|(_, known)| *known == path) {
+                live.push((id, path));
+            }
+        }
+        match live.as_slice() {
+            [] => Ok(None),
+            [(_, path)] => {
+                let root = self.roots.iter().find(|root| path.starts_with(root)).cloned();
+                Ok(Some(Found { path: path.clone(), by, root }))
+            }
+            several => {
+                let found =
+                    several.iter().map(|(id, path)| format!("{id} ({})", path.display())).collect();
+                Err(Error::SessionAmbiguous { name: name.into(), found })
+            }
+        }
+    }
+
+    /// The log written last, of those whose session is in `cwd` if that is given.
+    pub fn latest(&self, cwd: Option<&Path>, client: Option<&str>) -> Result<Found> {
+        let mut all = self.glances();
+        all.retain(|glance| client.is_none_or(|client| glance.format == client));
+        all.retain(|glance| {
+            cwd.is_none_or(|cwd| {
+                glance.header.cwd.as_deref().is_some_and(|own| Path::new(own) == cwd)
+            })
+        });
+        let newest = all.into_iter().max_by_key(|glance| (glance.mtime, glance.path.clone()));
+        let glance = newest.ok_or_else(|| Error::SessionNotFound("--last".into()))?;
+        Ok(Found {
+            path: generations(&glance.path).pop().unwrap_or(glance.path),
+            by: FoundBy::Header,
+            root: None,
+        })
+    }
+
+    /// Every session of the store, as far as its ends tell; of several generations the live one.
+    #[must_use]
+    pub fn glances(&self) -> Vec<Glance> {
+        let live = |path: &PathBuf| generations(path).last().is_none_or(|last| last == path);
+        self.logs().iter().filter(|path| live(path)).filter_map(|path| Glance::at(path)).collect()
+    }
+}
+
+/// Whether a text on the command line can be an id at all. It is never joined to a path.
+fn check_id(id: &str) -> Result<()> {
+    let bad = |c: char| c.is_control() || matches!(c, '/' | '\\') || c.is_whitespace();
+    let dots = id.chars().all(|c| c == '.');
+    if id.is_empty() || id.len() > 128 || dots || id.chars().any(bad) {
+        return Err(Error::InvalidSessionId(id.into()));
+    }
+    Ok(())
+}
+
+/// The generations of the session that `path` is a log of, the live one last. Only clients that keep several in one
+/// folder have more than the path itself.
+#[must_use]
+pub fn generations(path: &Path) -> Vec<PathBuf> {
+    let layout =
+        ALL.iter().map(|format| format.layout()).find(|layout| layout.generation(path).is_some());
+    let (Some(layout), Some(folder)) = (layout, path.parent()) else { return vec![path.into()] };
+    let Ok(entries) =
+        fs::read_dir(if folder.as_os_str().is_empty() { Path::new(".") } else { folder })
+    else {
+        return vec![path.into()];
+    };
+    let siblings = entries.filter_map(|entry| Some(folder.join(entry.ok()?.file_name())));
+    let own = layout.generation(path);
+    // Two files of one generation are no sequence; the one that was named stands for both.
+    let apart = |sibling: &PathBuf| {
+        layout.generation(sibling) != own || sibling.file_name() == path.file_name()
+    };
+    let mut known: Vec<(u32, PathBuf)> =
+        siblings.filter(apart).filter_map(|path| Some((layout.generation(&path)?, path))).collect();
+    known.sort();
+    known.into_iter().map(|(_, path)| path).collect()
+}
+
+/// The client whose layout a file lies in, and the folder of logs.
+#[must_use]
+pub fn layout_of(path: &Path) -> Option<(&'static dyn Format, PathBuf)> {
+    format::ALL.iter().find_map(|format| Some((*format, format.layout().root_of(path)?)))
+}
+
+/// Files below `root` that may be logs. Links are not followed.
+fn logs_below(root: &Path, depth: usize) -> impl Iterator<Item = PathBuf> {
+    let files = WalkDir::new(root)
+        .follow_root_links(true)
+        .max_depth(depth)
+        .into_iter()
+        .filter_map(Result::ok);
+    files
+        .filter(|entry| entry.file_type().is_file() && may_be_log(entry.path()))
+        .map(walkdir::DirEntry::into_path)
+}
+
+fn may_be_log(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    !name.starts_with('.')
+        && [".jsonl", ".jsonl.zst", ".jsonl.zstd"].iter().any(|suffix| name.ends_with(suffix))
+}

@@ -1,0 +1,77 @@
+//! Our own lock, the client's where it has one, and who else has a log open.
+
+use std::{
+    fs::{self, File, OpenOptions, TryLockError},
+    os::unix::fs::{MetadataExt, OpenOptionsExt},
+    path::Path,
+};
+
+use crate::{
+    error::{Error, Result},
+    log::Stamp,
+};
+
+/// Locks that are let go when this is dropped.
+#[derive(Debug)]
+pub struct Held {
+    _locks: Vec<File>,
+}
+
+/// Waits for other sessctl processes on the log at `path`, then takes the client's own lock without waiting. Taken
+/// before the log is read, so that what was read is what will be appended to.
+pub fn hold(path: &Path, client_lock: Option<&Path>, id: &str) -> Result<Held> {
+    let own = File::open(path).map_err(Error::io("read", path))?;
+    own.lock().map_err(Error::io("lock", path))?;
+    let mut locks = vec![own];
+    if let Some(lock) = client_lock {
+        let file = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .mode(0o600)
+            .open(lock)
+            .map_err(Error::io("lock", lock))?;
+        match file.try_lock() {
+            Ok(()) => locks.push(file),
+            Err(TryLockError::WouldBlock) => {
+                return Err(Error::SessionLocked {
+                    id: id.into(),
+                    holder: format!("its client holds {}", lock.display()),
+                });
+            }
+            Err(TryLockError::Error(error)) => return Err(Error::io("lock", lock)(error)),
+        }
+    }
+    Ok(Held { _locks: locks })
+}
+
+/// A process that has the log open for writing, where the system tells.
+#[must_use]
+pub fn holder(stamp: Stamp) -> Option<String> {
+    let own = std::process::id().to_string();
+    for process in fs::read_dir("/proc").ok()?.filter_map(Result::ok) {
+        let name = process.file_name().into_string().unwrap_or_default();
+        if name == own || !name.bytes().all(|byte| byte.is_ascii_digit()) {
+            continue;
+        }
+        let Ok(files) = fs::read_dir(process.path().join("fd")) else { continue };
+        for file in files.filter_map(Result::ok) {
+            let same =
+                fs::metadata(file.path()).is_ok_and(|meta| (meta.dev(), meta.ino()) == stamp.inode);
+            if same && writes(&process.path().join("fdinfo").join(file.file_name())) {
+                let command = fs::read_to_string(process.path().join("comm")).unwrap_or_default();
+                return Some(format!(
+                    "process {name} ({}) has it open for writing",
+                    command.trim()
+                ));
+            }
+        }
+    }
+    None
+}
+
+/// Whether the flags of an open file, which the system gives in octal, include writing.
+fn writes(info: &Path) -> bool {
+    let info = fs::read_to_string(info).unwrap_or_default();
+    let flags = info.lines().find_map(|line| line.strip_prefix("flags:")).unwrap_or("0");
+    u32::from_str_radix(flags.trim(), 8).is_ok_and(|flags| flags & 3 != 0)
+}
