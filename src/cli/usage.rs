@@ -314,7 +314,7 @@ pub(super) fn run(run: &Run, args: &Args, _output: &Output) -> Result<Answer> {
     let accounts = scope.accounts(run, args);
     let forks = args.include_forks;
     let families =
-        move |kind: &str| matches!(kind, "aside" | "subagent") || forks && kind == "fork";
+        move |kind: &str| matches!(kind, "aside" | "subagent" | "compaction") || forks && kind == "fork";
     let ledger = Ledger::of(&accounts, scope.adopts, &families);
     let by: Vec<By> = if args.by.is_empty() {
         vec![By::Session]
@@ -329,7 +329,7 @@ pub(super) fn run(run: &Run, args: &Args, _output: &Output) -> Result<Answer> {
         rows: rows.iter().map(|row| json_row(row, &by)).collect(),
         copied: Copied { records: ledger.copied.0, total: ledger.copied.1 },
         unrecorded: ledger.unrecorded,
-        lower_bound: 0,
+        lower_bound: ledger.lower_bound(),
         orphans: ledger.orphans(),
         weak_keys: ledger.weak_keys(),
         broken_lines: ledger.broken_lines,
@@ -477,7 +477,7 @@ fn derived(
     let mut found = HashSet::new();
     while let Some(parent) = open.pop() {
         for child in children.get(parent.as_str()).into_iter().flatten() {
-            let follows = forks || matches!(child.kind, "aside" | "subagent");
+            let follows = forks || child.kind != "fork";
             if follows && members.insert(child.session.clone()) {
                 found.insert(child.session.clone());
                 open.push(child.session.clone());

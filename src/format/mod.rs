@@ -1,5 +1,6 @@
 //! The clients: one folder each. A new client is a folder, a row in [`ALL`], and a folder of fixtures.
 
+mod claude;
 mod dsh;
 pub mod json;
 mod pi;
@@ -7,11 +8,11 @@ mod seam;
 
 pub use seam::{
     Adopted, Birth, Context, Fault, Format, Head, Layout, Message, Note, Origin, Reader, Rewire,
-    Tip, Unfolded, Writer,
+    Sidecar, Tip, Unfolded, Writer,
 };
 
 /// Every client we know.
-pub const ALL: &[&dyn Format] = &[&dsh::Dsh, &pi::Pi];
+pub const ALL: &[&dyn Format] = &[&claude::Claude, &dsh::Dsh, &pi::Pi];
 
 /// The client of that name.
 #[must_use]

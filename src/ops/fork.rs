@@ -34,19 +34,24 @@ pub fn child<'a>(child: &Child<'a>) -> Result<Draft<'a>> {
     let context = Context { facts: &session.facts, birth, rewire: &rewire };
 
     let mut draft = Draft::of(&session.log);
-    draft.line(writer.header(context));
+    let header = writer.header(context);
+    if !header.is_empty() {
+        draft.line(header);
+    }
+    let mut dropped = HashSet::new();
     let untouched = session.format.leaf(&session.facts).is_none();
-    let mut adopted = Vec::with_capacity(kept.len());
-    for &line in kept {
+    for line in in_file_order(&session.facts, kept) {
         // Where a log is no tree nothing in a line can point to what is left out, so that it need not be read again.
         let bytes = if untouched { Vec::new() } else { session.log.line(line as usize)? };
         match writer.adopt(line, &bytes, context)? {
             Adopted::AsIs => draft.copy(line as usize),
             Adopted::Spliced(line) => draft.line(line),
-            Adopted::Dropped => continue,
+            Adopted::Dropped => {
+                dropped.insert(line);
+            }
         }
-        adopted.push(line);
     }
+    let adopted: Vec<u32> = kept.iter().copied().filter(|line| !dropped.contains(line)).collect();
     let last = adopted.last().map(|line| session.log.line(*line as usize)).transpose()?;
     let mut tip =
         Tip { version: birth.version, ..writer.tip(&session.facts, &adopted, last.as_deref()) };
@@ -63,6 +68,18 @@ pub fn child<'a>(child: &Child<'a>) -> Result<Draft<'a>> {
     }
     add(&mut draft, finish(writer, &cut.thread, &rewire, &mut tip, context)?);
     Ok(draft)
+}
+
+/// The order in which a child has the lines: that of the parent's file, in which a client finds what a compaction left
+/// before its mark. Where the last record of the path is not the last in the file, the order of the path.
+fn in_file_order(facts: &Facts, kept: &[u32]) -> Vec<u32> {
+    let mut order = kept.to_vec();
+    if facts.all().iter().any(|stated| matches!(stated.fact, Fact::Linked { .. }))
+        && kept.last() == kept.iter().max()
+    {
+        order.sort_unstable();
+    }
+    order
 }
 
 fn add(draft: &mut Draft<'_>, lines: Vec<Vec<u8>>) {
@@ -84,13 +101,15 @@ fn finish(
     for stated in facts.all() {
         let Fact::Labelled { target, set } = stated.fact else { continue };
         labels.retain(|(known, _)| *known != target);
-        if set && rewire.kept.contains(&target) {
+        if set && (rewire.kept.contains(&target) || rewire.calls.contains(&target)) {
             labels.push((target, stated.line));
         }
     }
-    let labels = labels
+    let mut lines: Vec<u32> = labels.into_iter().map(|(_, line)| line).collect();
+    lines.dedup(); // one line can name several
+    let labels = lines
         .into_iter()
-        .map(|(_, line)| thread.session.log.line(line as usize))
+        .map(|line| thread.session.log.line(line as usize))
         .collect::<Result<Vec<_>>>()?;
     writer.finish(&labels, tip, context)
 }
@@ -132,6 +151,8 @@ struct Kept {
     /// Records of the path in order, and whether the child has them.
     path: Vec<(Id, bool)>,
     kept: HashSet<Id>,
+    /// The calls in what is kept.
+    calls: HashSet<Id>,
 }
 
 impl Kept {
@@ -143,19 +164,25 @@ impl Kept {
         }
         let record = |line: &u32| {
             let mut id = None;
-            let mut labelled = false;
+            let mut useless = false;
             for fact in facts.of(*line) {
                 match fact {
                     Fact::Linked { id: own, .. } => id = Some(own),
-                    Fact::Labelled { .. } => labelled = true,
+                    Fact::Labelled { .. } | Fact::Hollow => useless = true,
                     _ => {}
                 }
             }
-            id.map(|id| (id, kept_lines[*line as usize] && !labelled))
+            id.map(|id| (id, kept_lines[*line as usize] && !useless))
         };
         let path: Vec<(Id, bool)> = thread.path().iter().filter_map(record).collect();
         let kept = path.iter().filter(|(_, kept)| *kept).map(|(id, _)| *id).collect();
-        Self { path, kept }
+        let called = |fact: Fact| match fact {
+            Fact::Called(call) => Some(call),
+            _ => None,
+        };
+        let calls = thread.path().iter().filter(|line| kept_lines[**line as usize]);
+        let calls = calls.flat_map(|line| facts.of(*line)).filter_map(called).collect();
+        Self { path, kept, calls }
     }
 
     fn position(&self, id: Id) -> Option<usize> {
@@ -179,5 +206,13 @@ impl Rewire for Kept {
         }
         let at = self.position(id)?;
         self.path[at..].iter().find(|(_, kept)| *kept).map(|(id, _)| *id)
+    }
+
+    fn last(&self) -> Option<Id> {
+        self.path.iter().rev().find(|(_, kept)| *kept).map(|(id, _)| *id)
+    }
+
+    fn keeps(&self, id: Id) -> bool {
+        self.kept.contains(&id)
     }
 }

@@ -67,7 +67,8 @@ pub fn merge(
     let last = parent.kept.last().map(|line| session.log.line(*line as usize)).transpose()?;
     let mut tip = writer.tip(facts, &parent.kept, last.as_deref());
     let line = writer.note(&note, at, &mut tip, &|id| facts.known(id).is_some());
-    Ok(Merge { mark: writer.mark(&note), note, lines: vec![line] })
+    let lines = std::iter::once(line).chain(writer.mark_tip(&tip)).collect();
+    Ok(Merge { mark: writer.mark(&note), note, lines })
 }
 
 /// The last answer that a side session gave of its own, and the messages that it stands for: its prompt and itself.

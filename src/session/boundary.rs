@@ -279,7 +279,7 @@ fn behind_line(thread: &Thread<'_>, number: usize) -> Result<usize> {
             "there is no line {number}; the log has {lines}"
         )));
     }
-    if number - 1 == thread.session.header().line as usize {
+    if thread.session.header().line.is_some_and(|line| line as usize == number - 1) {
         return Ok(0);
     }
     let at = thread.path().iter().position(|line| *line as usize == number - 1);

@@ -39,7 +39,7 @@ impl Branch {
                 )));
             }
             let lines = u32::try_from(session.log.lines()).unwrap_or(u32::MAX);
-            let first = session.header().line + 1;
+            let first = session.header().line.map_or(0, |line| line + 1);
             let lines =
                 (first..lines).filter(|line| session.blank.binary_search(line).is_err()).collect();
             return Ok(Self { lines, leaf: None, findings: Vec::new() });
@@ -59,6 +59,7 @@ impl Branch {
         };
         let mut branch = Self { lines: Vec::new(), leaf, findings };
         branch.walk(session, &nodes);
+        branch.lines = session.format.path(facts, std::mem::take(&mut branch.lines));
         Ok(branch)
     }
 

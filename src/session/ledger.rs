@@ -21,7 +21,7 @@ pub struct Account {
     pub created: Option<DateTime<Utc>>,
     /// The working folder.
     pub cwd: Option<String>,
-    /// `main`, `fork`, `aside` or `subagent`.
+    /// `main`, `fork`, `aside`, `subagent` or `compaction`.
     pub kind: &'static str,
     /// Its records.
     pub usages: Vec<Usage>,
@@ -58,6 +58,8 @@ pub struct Completion {
     pub weak: bool,
     /// Whether the owner's log is gone.
     pub orphan: bool,
+    /// Whether no record has the final output.
+    pub provisional: bool,
 }
 
 /// All completions, and what is beside them.
@@ -82,11 +84,16 @@ impl Account {
             .facts
             .all()
             .iter()
-            .any(|stated| matches!(stated.fact, Fact::Carried(Carrier::Framing, _)));
-        let kind = match (session.header().subagent, own_framing, &parent) {
-            (true, ..) => "subagent",
-            (_, true, Some(_)) => "aside",
-            (_, _, Some(_)) => "fork",
+            .filter(|stated| matches!(stated.fact, Fact::Carried(Carrier::Framing, _)))
+            .any(|stated| {
+                !session.facts.of(stated.line).any(|fact| matches!(fact, Fact::Copied(_)))
+            });
+        let header = session.header();
+        let kind = match (header.errand, header.subagent, own_framing, &parent) {
+            (Some(errand), ..) => errand,
+            (_, true, ..) => "subagent",
+            (_, _, true, Some(_)) => "aside",
+            (_, _, _, Some(_)) => "fork",
             _ => "main",
         };
         let header = session.header();
@@ -138,6 +145,8 @@ impl Ledger {
             copies.sort_by_cached_key(|(account, usage)| {
                 (
                     usage.inherited == Some(true),
+                    // What a session tells of its subagent's calls is the subagent's.
+                    usage.kind.as_deref() == Some("subagent") && account.kind != "subagent",
                     depth(account),
                     account.created,
                     account.session.clone(),
@@ -152,7 +161,7 @@ impl Ledger {
             let usage = copies
                 .iter()
                 .map(|(_, usage)| *usage)
-                .max_by_key(|usage| (usage.tokens.output, usage.tokens))
+                .max_by_key(|usage| (usage.tokens.output, !usage.provisional, usage.tokens))
                 .unwrap_or(own);
             ledger.copied.0 += extra;
             ledger.copied.1 += extra * usage.tokens.total();
@@ -181,8 +190,19 @@ impl Ledger {
                 tokens: usage.tokens,
                 weak: usage.weak,
                 orphan,
+                provisional: copies.iter().all(|(_, usage)| usage.provisional),
             });
         }
+        // A compaction that left a log of its own is recorded after all.
+        let told: HashSet<&str> = ledger
+            .completions
+            .iter()
+            .filter(|completion| {
+                by_id.get(completion.session.as_str()).is_some_and(|own| own.kind == "compaction")
+            })
+            .map(|completion| completion.session.as_str())
+            .collect();
+        ledger.unrecorded = ledger.unrecorded.saturating_sub(told.len() as u64);
         ledger
     }
 
@@ -190,6 +210,12 @@ impl Ledger {
     #[must_use]
     pub fn orphans(&self) -> u64 {
         self.completions.iter().filter(|completion| completion.orphan).count() as u64
+    }
+
+    /// How many completions have no final output in any record.
+    #[must_use]
+    pub fn lower_bound(&self) -> u64 {
+        self.completions.iter().filter(|completion| completion.provisional).count() as u64
     }
 
     /// How many completions have no id of their own.

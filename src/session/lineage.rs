@@ -18,7 +18,15 @@ pub(super) fn older(facts: &Facts, path: &[u32]) -> usize {
 pub fn seed(child: &Thread<'_>, parent: &Session) -> Seed {
     let (facts, format) = (&child.session.facts, child.session.format);
     if let Some(kept) = format.seed(facts, child.path()) {
-        return Seed { kept, last: None, length: format.seed_length(facts, &child.path()[..kept]) };
+        let inherited = &child.path()[..kept];
+        let original = |line: &u32| {
+            facts.of(*line).find_map(|fact| match fact {
+                Fact::Copied(id) => Some(facts.name(id).to_owned()),
+                _ => None,
+            })
+        };
+        let last = inherited.iter().rev().find_map(original);
+        return Seed { kept, last, length: format.seed_length(facts, inherited) };
     }
     let theirs: HashSet<(&str, u32)> =
         parent.facts.all().iter().filter_map(|stated| linked(&parent.facts, stated.fact)).collect();

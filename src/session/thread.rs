@@ -113,7 +113,7 @@ impl<'a> Thread<'a> {
     /// The line, counted from one, that the boundary stands behind.
     #[must_use]
     pub fn line_before(&self, boundary: Boundary) -> usize {
-        let header = self.session.header().line as usize + 1;
+        let header = self.session.header().line.map_or(0, |line| line as usize + 1);
         self.branch.lines[..boundary.keep()]
             .iter()
             .map(|line| *line as usize + 1)

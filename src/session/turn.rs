@@ -96,6 +96,10 @@ struct Scan<'a> {
     queued: Option<usize>,
     /// Turns that were cut off by the start of another.
     cut_off: Vec<Id>,
+    /// Where a compaction stands on the path.
+    compacted: Option<usize>,
+    /// Whether the only turn so far goes on with one whose prompt a compaction summed up.
+    continued: bool,
 }
 
 impl<'a> Scan<'a> {
@@ -114,11 +118,14 @@ impl<'a> Scan<'a> {
             may_open: None,
             queued: None,
             cut_off: Vec::new(),
+            compacted: None,
+            continued: false,
         }
     }
 
     fn record(&mut self, at: usize) {
         let mut ending = None;
+        let beside = self.facts.of(self.path[at]).any(|fact| fact == Fact::Beside);
         for fact in self.facts.of(self.path[at]) {
             match fact {
                 Fact::Opened(id) => {
@@ -145,7 +152,8 @@ impl<'a> Scan<'a> {
                     self.result(call, made_up, at);
                     self.touch(at);
                 }
-                Fact::Said(..) => self.touch(at),
+                Fact::Said(..) if !beside => self.touch(at),
+                Fact::Compacted { .. } => self.compacted = Some(at),
                 Fact::Queued { inserted, .. } if inserted > 0 && !self.open => {
                     self.queued.get_or_insert(at);
                 }
@@ -196,7 +204,10 @@ impl<'a> Scan<'a> {
                     turn.how = None;
                     self.open = true;
                 }
-                (None, None) => self.start(None, at),
+                (None, None) => {
+                    self.start(None, at);
+                    self.continued = self.compacted.is_some();
+                }
             }
         }
         self.answered = true;
@@ -237,6 +248,13 @@ impl<'a> Scan<'a> {
             self.turns.broken.get_or_insert(mixed);
             return;
         }
+        // The mark of an interruption that came when all had been said belongs to what it interrupted.
+        if let (false, None, Ending::Interrupted, Some(last)) =
+            (self.open, turn, how, self.turns.list.last_mut())
+        {
+            (last.last, last.how) = (at, Some(how));
+            return;
+        }
         self.close(Some(at), how);
     }
 
@@ -256,6 +274,12 @@ impl<'a> Scan<'a> {
         self.excused.extend(owed.into_iter().map(|(call, _)| call));
         self.may_open = None;
         self.queued = None;
+        if std::mem::take(&mut self.continued) {
+            // The rest of a turn that was summed up is no turn of its own, but must not be cut.
+            let rest = self.turns.list.pop();
+            let first = self.compacted.unwrap_or(0);
+            self.turns.held.extend(rest.map(|rest| (first, Some(rest.last))));
+        }
     }
 
     fn result(&mut self, call: Id, made_up: bool, at: usize) {

@@ -17,8 +17,9 @@ use crate::{
 /// The shortest start of an id that is taken for one.
 const PREFIX: usize = 8;
 
-/// How deep the neighbours of a file outside any layout are looked for: beside it, and in a folder of their own.
-const NEAR: usize = 2;
+/// How deep the neighbours of a file outside any layout are looked for: beside it, and in folders of their own, where
+/// a client may keep those of its subagents.
+const NEAR: usize = 4;
 
 /// Where sessions are looked for.
 #[derive(Clone, Debug)]
@@ -157,7 +158,7 @@ impl Store {
 
     fn by_title(&self, title: &str) -> Result<Found> {
         let matching = self.logs().into_iter().filter_map(|path| {
-            let glance = Glance::at(&path)?;
+            let glance = Glance::at(&path).filter(|glance| !glance.header.subagent)?;
             (glance.title.as_deref() == Some(title)).then_some((glance.header.id, path))
         });
         self.one(title, matching.collect(), FoundBy::Header)?
@@ -191,6 +192,7 @@ impl Store {
     /// The log written last, of those whose session is in `cwd` if that is given.
     pub fn latest(&self, cwd: Option<&Path>, client: Option<&str>) -> Result<Found> {
         let mut all = self.glances();
+        all.retain(|glance| !glance.header.subagent);
         all.retain(|glance| client.is_none_or(|client| glance.format == client));
         all.retain(|glance| {
             cwd.is_none_or(|cwd| {

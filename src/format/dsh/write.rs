@@ -213,7 +213,7 @@ impl Writer for DshWriter {
         let time = last
             .and_then(|line| serde_json::from_slice::<LastTime<'_>>(line).ok())
             .map_or(0, |last| last.millis());
-        Tip { last: None, seq: next, time, version }
+        Tip { seq: next, time, version, ..Tip::default() }
     }
 
     fn mends_tail(&self) -> bool {

@@ -324,6 +324,7 @@ impl PiReader {
             tokens,
             cost: cost.and_then(nano_dollars),
             inherited: Some(inherited(entry, facts)),
+            provisional: false,
         });
     }
 }
@@ -356,7 +357,7 @@ fn read_header(line: Line<'_>, facts: &mut Facts) -> Result<(), Fault> {
     }
     let owned = |text: Text<'_>| text.owned();
     facts.header = Some(Header {
-        line: json::index(line),
+        line: Some(json::index(line)),
         id: header.id.owned(),
         version,
         cwd: header.cwd.map(owned),
@@ -365,6 +366,7 @@ fn read_header(line: Line<'_>, facts: &mut Facts) -> Result<(), Fault> {
         created: header.timestamp.and_then(|text| parse_time(&text.0)),
         seed_length: None,
         subagent: false,
+        errand: None,
     });
     Ok(())
 }
