@@ -87,7 +87,9 @@ impl Report for Sided {
             self.copied_parent_messages,
             self.framing_messages
         )?;
-        writeln!(out, "  file: {}", printable(&made.child.path.display().to_string()))?;
+        if let Some(path) = &made.child.path {
+            writeln!(out, "  file: {}", printable(&path.display().to_string()))?;
+        }
         writeln!(out, "  open: {}", printable(&made.next.pasted()))?;
         if self.untold { writeln!(out, "  hint: {UNTOLD}") } else { Ok(()) }
     }
@@ -110,7 +112,7 @@ pub(super) fn run(run: &Run, args: &Args) -> Result<Answer> {
         }
         (None, _) => Some(ops::FRAMING.to_owned()),
     };
-    let framed = usize::from(framing.is_some());
+    let words = framing.clone();
     let order = Order {
         verb: "side",
         pick: &args.pick,
@@ -118,11 +120,18 @@ pub(super) fn run(run: &Run, args: &Args) -> Result<Answer> {
         making,
         out: args.out.as_deref(),
         framing,
+        sidecars: None,
     };
     child::make(run, &order, |mut made| {
         let takes_question = made.parent.format != "dsh";
         let untold = ask.is_some() && !takes_question;
-        made.next.argv.extend(ask.filter(|_| takes_question));
+        let fileless = made.child.path.is_none();
+        let framed = usize::from(words.is_some() && !fileless);
+        let asked = ask.filter(|_| takes_question);
+        // Without a log there is no other place for the framing.
+        let said = [words.filter(|_| fileless), asked];
+        let said: Vec<String> = said.into_iter().flatten().collect();
+        made.next.argv.extend(Some(said.join("\n\n")).filter(|said| !said.is_empty()));
         let copied = if making.context == ContextArg::None { 0 } else { made.inherited };
         Box::new(Sided {
             framing_messages: framed,

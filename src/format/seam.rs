@@ -172,6 +172,8 @@ pub struct Unfolded {
     pub calls: Vec<(String, String, String)>,
     /// Ids of the calls it answers.
     pub results: Vec<String>,
+    /// What the tools put out, where that is not the text itself.
+    pub output: String,
 }
 
 /// What is new about a child.

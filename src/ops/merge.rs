@@ -107,7 +107,8 @@ pub fn cost_of(thread: &Thread<'_>) -> Result<(u64, u64)> {
             .iter()
             .map(|(_, name, arguments)| name.chars().count() + arguments.chars().count())
             .sum();
-        chars += (unfolded.text.chars().count() + calls) as u64;
+        let words = unfolded.text.chars().count() + unfolded.output.chars().count();
+        chars += (words + calls) as u64;
     }
     Ok((chars, chars.div_ceil(4)))
 }

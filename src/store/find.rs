@@ -256,6 +256,21 @@ pub fn layout_of(path: &Path) -> Option<(&'static dyn Format, PathBuf)> {
     format::ALL.iter().find_map(|format| Some((*format, format.layout().root_of(path)?)))
 }
 
+/// Every file below a folder, in the order of paths; none where there is no such folder.
+#[must_use]
+pub fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let files = WalkDir::new(folder).sort_by_file_name().into_iter().filter_map(Result::ok);
+    files.filter(|entry| entry.file_type().is_file()).map(walkdir::DirEntry::into_path).collect()
+}
+
+/// The logs that lie right in a folder.
+#[must_use]
+pub fn files_in(folder: &Path) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = logs_below(folder, 1).collect();
+    files.sort();
+    files
+}
+
 /// Files below `root` that may be logs. Links are not followed.
 fn logs_below(root: &Path, depth: usize) -> impl Iterator<Item = PathBuf> {
     let files = WalkDir::new(root)

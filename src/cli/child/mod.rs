@@ -2,6 +2,7 @@
 //! its lineage are both durable.
 
 mod home;
+mod sidecars;
 mod title;
 
 use std::{
@@ -12,7 +13,7 @@ use std::{
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use self::home::Home;
+use self::{home::Home, sidecars::Sidecars};
 use super::{
     Run,
     output::{Answer, Report},
@@ -22,7 +23,7 @@ use super::{
 use crate::{
     error::{Error, Result},
     finding::{Code, Finding},
-    format::{Birth, Message, Note, Origin},
+    format::{Birth, Message, Note, Origin, Sidecar},
     log::{Draft, Encoding, Log, Stamp},
     ops::{self, Cut, Intent, Policy},
     session::{At, History, Session, Turns},
@@ -83,6 +84,8 @@ pub struct Order<'a> {
     pub out: Option<&'a Path>,
     /// The words of a side session's framing.
     pub framing: Option<String>,
+    /// Whether what lies beside the log is carried along; none where it does not matter.
+    pub sidecars: Option<bool>,
 }
 
 /// What was made.
@@ -117,6 +120,12 @@ pub struct Made {
     /// How many messages are the parent's.
     #[serde(skip)]
     pub inherited: usize,
+    /// What was carried along, by kind and number.
+    #[serde(skip)]
+    pub carried: Vec<String>,
+    /// What was not.
+    #[serde(skip)]
+    pub not_carried: Vec<String>,
 }
 
 /// Makes the child, or says what would be made.
@@ -173,7 +182,8 @@ fn plan(run: &Run, order: &Order<'_>, opened: &Opened, answer: &mut Answer) -> R
         }
         return Ok(made);
     }
-    let again = before.filter(|before| before.state == State::Prepared);
+    let fileless = |before: &Record| before.written.path.as_os_str().is_empty();
+    let again = before.filter(|before| before.state == State::Prepared || fileless(before));
     let cut = ops::cut(
         &opened.session,
         &Intent { at: order.at, leaf: making.leaf.as_deref(), policy: &policy },
@@ -191,7 +201,14 @@ fn plan(run: &Run, order: &Order<'_>, opened: &Opened, answer: &mut Answer) -> R
     });
     let plan = Plan::new(run, order, opened, cut, home, title, again.as_ref())?;
     answer.findings.extend(report::compacted(&plan.planned));
-    plan.carry_out(order, &journal, request, again.is_some(), &policy)
+    answer.findings.extend(plan.told(order)?);
+    let made = plan.carry_out(order, &journal, request, again.is_some(), &policy)?;
+    let carries = |what: &Sidecar| what.carried && order.sidecars == Some(true);
+    Ok(Made {
+        carried: plan.sidecars.told(carries),
+        not_carried: plan.sidecars.told(|what| !carries(what)),
+        ..made
+    })
 }
 
 /// A child that is fully thought out.
@@ -209,6 +226,9 @@ struct Plan<'a> {
     encoding: Encoding,
     /// Whether the place was named on the command line.
     elsewhere: bool,
+    /// The command that starts the child, where its client opens no log without messages.
+    starts: Option<Vec<String>>,
+    sidecars: Sidecars,
 }
 
 impl<'a> Plan<'a> {
@@ -246,7 +266,83 @@ impl<'a> Plan<'a> {
         let place = home.place(run, opened, order.out, &birth);
         let encoding = home.encoding(opened, order.out);
         let elsewhere = order.out.is_some();
-        Ok(Self { opened, cut, home, birth, framing, planned, inherit, place, encoding, elsewhere })
+        let starts = session.format.layout().starts(&birth.id);
+        let starts = starts.filter(|_| planned.messages.is_empty());
+        let sidecars = order.sidecars.map(|_| Sidecars::of(opened)).unwrap_or_default();
+        Ok(Self {
+            opened,
+            cut,
+            home,
+            birth,
+            framing,
+            planned,
+            inherit,
+            place,
+            encoding,
+            elsewhere,
+            starts,
+            sidecars,
+        })
+    }
+
+    /// What is worth knowing about the child.
+    fn told(&self, order: &Order<'_>) -> Result<Vec<Finding>> {
+        let session = &self.opened.session;
+        let writer = session.format.writer(&session.facts)?;
+        let mut told = Vec::new();
+        told.extend(self.framing.as_ref().and_then(|_| writer.unsent(&session.facts)));
+        let left = self.sidecars.told(|what| what.carried);
+        if order.sidecars == Some(false) && !left.is_empty() {
+            let message = format!("{} beside the log; `--with-sidecars` carries them", left.join(", "));
+            told.push(Finding::new(Code::SidecarsNotCarried, message));
+        }
+        let layout = session.format.layout();
+        let folder = self.opened.path.as_deref().and_then(|path| layout.presence(path));
+        if let Some(holder) = folder.and_then(|folder| store::present(&folder, session.id())) {
+            told.push(Finding::new(Code::SessionLive, holder));
+        }
+        Ok(told)
+    }
+
+    /// A child that its client starts itself: nothing but its lineage is written.
+    fn without_file(
+        &self,
+        order: &Order<'_>,
+        journal: &store::Journal,
+        request: Map<String, Value>,
+        again: bool,
+        argv: &[String],
+    ) -> Result<Made> {
+        if !order.making.dry_run && !again {
+            let mut record = self.record(order, request);
+            record.written.path = PathBuf::new();
+            journal.add(&Record { state: State::Committed, ..record })?;
+        }
+        let made = self.made(&self.place, Counts { messages: 0, turns: 0, calls: 0, results: 0 });
+        Ok(Made {
+            child: ChildReport { path: None, store_path: None, ..made.child },
+            next: Next { argv: argv.to_vec(), ..made.next },
+            replayed: again,
+            ..made
+        })
+    }
+
+    /// The child's sidecars, all of them or none.
+    fn carry(&self, order: &Order<'_>) -> Result<()> {
+        if order.sidecars != Some(true) {
+            return Ok(());
+        }
+        let session = &self.opened.session;
+        let writer = session.format.writer(&session.facts)?;
+        let layout = session.format.layout();
+        let mut written = Vec::new();
+        self.sidecars
+            .carry(writer, layout, &self.birth, &self.place, &mut written)
+            .inspect_err(|_| {
+                for file in &written {
+                    let _ = fs::remove_file(file);
+                }
+            })
     }
 
     /// The saga: success is reported only when the child and its lineage are both durable.
@@ -259,6 +355,9 @@ impl<'a> Plan<'a> {
         policy: &Policy,
     ) -> Result<Made> {
         let Self { cut, birth, framing, .. } = self;
+        if let Some(argv) = &self.starts {
+            return self.without_file(order, journal, request, again, argv);
+        }
         let child = ops::Child { cut, birth, inherit: self.inherit, framing: framing.as_ref() };
         let draft = ops::child(&child)?;
         if order.out == Some(Path::new("-")) {
@@ -282,7 +381,8 @@ impl<'a> Plan<'a> {
             store::sweep(&self.place); // what the crash left
         }
         store::create(&self.place, &draft, self.encoding, self.opened.session.log.stamp())?;
-        let counts = self.read_back(&draft, policy).inspect_err(|_| {
+        let counts = self.read_back(&draft, policy);
+        let counts = counts.and_then(|counts| self.carry(order).map(|()| counts)).inspect_err(|_| {
             let _ = fs::remove_file(&self.place);
         })?;
         unchanged(self.opened)?;
@@ -379,10 +479,10 @@ impl<'a> Plan<'a> {
             left_out: left_out(cut, inherited, self.inherit),
             child: ChildReport {
                 id: birth.id.clone(),
-                path: path.into(),
+                path: Some(path.into()),
                 title: birth.title.clone(),
                 cwd: birth.cwd.clone(),
-                store_path: path.strip_prefix(&home.base).unwrap_or(path).into(),
+                store_path: Some(path.strip_prefix(&home.base).unwrap_or(path).into()),
             },
             replayed: false,
             parent: ParentReport::of(opened),
@@ -390,6 +490,8 @@ impl<'a> Plan<'a> {
             next: Next { argv: layout.opens(&birth.id, path, in_store), cwd: birth.cwd.clone() },
             seed_hash: planned.hash(),
             inherited,
+            carried: Vec::new(),
+            not_carried: Vec::new(),
         }
     }
 }
@@ -469,10 +571,10 @@ fn replayed(
         left_out: left_out.unwrap_or(LeftOut { lines: 0, messages: 0 }),
         child: ChildReport {
             id: child.id().into(),
-            path: path.clone(),
+            path: Some(path.clone()),
             title: before.written.title.clone(),
             cwd: child.header().cwd.clone(),
-            store_path: path.strip_prefix(base).unwrap_or(path).into(),
+            store_path: Some(path.strip_prefix(base).unwrap_or(path).into()),
         },
         replayed: true,
         parent: ParentReport::of(opened),
@@ -483,6 +585,8 @@ fn replayed(
         },
         seed_hash: text("hash").into(),
         inherited,
+        carried: Vec::new(),
+        not_carried: Vec::new(),
     }))
 }
 
@@ -491,7 +595,9 @@ pub(super) fn left_out(cut: &Cut<'_>, inherited: usize, inherit: bool) -> LeftOu
     let all = cut.thread.history(cut.thread.path().len(), 0).len();
     let kept = if inherit { cut.kept.len() } else { 0 };
     let session = cut.thread.session;
-    let records = session.log.lines().saturating_sub(1 + session.blank.len());
+    let records = session.log.lines();
+    let header = usize::from(session.header().line.is_some());
+    let records = records.saturating_sub(header + session.blank.len());
     LeftOut { lines: records.saturating_sub(kept), messages: all.saturating_sub(inherited) }
 }
 

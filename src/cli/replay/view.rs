@@ -1,6 +1,9 @@
 //! What `replay` prints: rows for scripts, a transcript and a tree for people.
 
-use std::fmt::Write as _;
+use std::{
+    collections::{HashMap, HashSet},
+    fmt::Write as _,
+};
 
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
@@ -9,7 +12,7 @@ use serde_json::{Value, json};
 use crate::{
     cli::{Run, output::printable, pick::Opened},
     error::Result,
-    fact::Role,
+    fact::{Fact, Id, Role},
     format::{Message, Origin, Unfolded, json::hex},
     session::{History, Thread, history::unfold},
 };
@@ -61,6 +64,27 @@ struct CallRow<'a> {
     id: &'a str,
     name: &'a str,
     arguments: &'a str,
+}
+
+/// A message of a request, made of several of the log.
+struct Joined {
+    role: Role,
+    texts: Vec<String>,
+    calls: Vec<(String, String, String)>,
+    results: Vec<String>,
+    output: Vec<String>,
+}
+
+impl Joined {
+    fn of(role: Role) -> Self {
+        Self {
+            role,
+            texts: Vec::new(),
+            calls: Vec::new(),
+            results: Vec::new(),
+            output: Vec::new(),
+        }
+    }
 }
 
 const HEAD: Style = AnsiColor::Cyan.on_default().bold();
@@ -126,7 +150,7 @@ impl Rows<'_> {
         for (index, message) in
             self.history.messages.iter().enumerate().filter(|(_, message)| self.wanted(message))
         {
-            let Unfolded { text, calls, results } = unfold(session, message)?;
+            let Unfolded { text, calls, results, output: _ } = unfold(session, message)?;
             let row = MessageRow {
                 index: index + 1,
                 role: message.role.name(),
@@ -151,6 +175,9 @@ impl Rows<'_> {
     /// What the client leaves out is left out, and a missing result is made up as the client would.
     fn provider(&self, take: &mut dyn FnMut(Value) -> Result<bool>) -> Result<()> {
         let session = self.thread.session;
+        if session.format.joins() {
+            return self.joined(take);
+        }
         let mut owed: Vec<String> = Vec::new();
         let mut rows = Vec::new();
         let make_up = |owed: &mut Vec<String>, rows: &mut Vec<Value>| {
@@ -173,6 +200,67 @@ impl Rows<'_> {
             if !take(row)? {
                 break;
             }
+        }
+        Ok(())
+    }
+
+    /// The same where a request holds the lines of one answer as one message, and neighbouring messages of the user
+    /// as one. A call that was given up further up is left out; at the end its result is made up.
+    fn joined(&self, take: &mut dyn FnMut(Value) -> Result<bool>) -> Result<()> {
+        let session = self.thread.session;
+        let sent: Vec<&Message> = self.history.messages.iter().filter(|one| one.sent).collect();
+        let unfolded =
+            sent.iter().map(|one| unfold(session, one)).collect::<Result<Vec<Unfolded>>>()?;
+        let answered: HashSet<&String> = unfolded.iter().flat_map(|one| &one.results).collect();
+        let last_said = unfolded.iter().rposition(|one| one.calls.is_empty());
+        let mut rows: Vec<Joined> = Vec::new();
+        let mut parts: HashMap<Id, usize> = HashMap::new();
+        for (at, (message, one)) in sent.iter().zip(&unfolded).enumerate() {
+            let part = session.facts.of(message.line).find_map(|fact| match fact {
+                Fact::Part(answer) => Some(answer),
+                _ => None,
+            });
+            let given_up = |call: &String| {
+                !answered.contains(call) && last_said.is_some_and(|last| at < last)
+            };
+            let calls: Vec<_> =
+                one.calls.iter().filter(|(id, ..)| !given_up(id)).cloned().collect();
+            if calls.is_empty() && !one.calls.is_empty() && one.text.is_empty() {
+                continue;
+            }
+            let known = match part {
+                Some(part) => parts.get(&part).copied(),
+                None => rows
+                    .len()
+                    .checked_sub(1)
+                    .filter(|last| rows[*last].role == message.role && message.role == Role::User),
+            };
+            let row = known.unwrap_or_else(|| {
+                rows.push(Joined::of(message.role));
+                rows.len() - 1
+            });
+            parts.extend(part.map(|part| (part, row)));
+            let row = &mut rows[row];
+            row.texts.extend(Some(one.text.clone()).filter(|text| !text.is_empty()));
+            row.output.extend(Some(one.output.clone()).filter(|text| !text.is_empty()));
+            row.calls.extend(calls);
+            row.results.extend(one.results.iter().cloned());
+        }
+        let owed: Vec<String> = rows
+            .iter()
+            .flat_map(|row| &row.calls)
+            .map(|(id, ..)| id.clone())
+            .filter(|call| !answered.contains(call))
+            .collect();
+        for row in &rows {
+            let calls: Vec<Value> = row.calls.iter().map(|(id, name, arguments)| json!({ "id": id, "name": name, "arguments": arguments })).collect();
+            let row = json!({ "role": row.role.name(), "text": row.texts.join("\n"), "calls": calls, "results": row.results, "output": row.output.join("\n"), "made_up": false });
+            if !take(row)? {
+                return Ok(());
+            }
+        }
+        if !owed.is_empty() {
+            take(json!({ "role": "user", "text": "", "calls": [], "results": owed, "output": "", "made_up": true }))?;
         }
         Ok(())
     }
@@ -222,7 +310,9 @@ impl Rows<'_> {
             format!(" {PALE}({}){PALE:#}", message.origin.name())
         };
         let _ = writeln!(out, "{NAME}{}{NAME:#}{origin}", message.role.name());
-        let text = printable(&unfolded.text);
+        let both = [unfolded.text.as_str(), unfolded.output.as_str()];
+        let both: Vec<&str> = both.into_iter().filter(|text| !text.is_empty()).collect();
+        let text = printable(&both.join("\n"));
         let fold = if self.full || message.role == Role::Assistant { usize::MAX } else { FOLD };
         let lines = text.lines().count();
         for line in text.lines().take(fold) {

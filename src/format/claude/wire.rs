@@ -266,7 +266,8 @@ pub(super) fn claims(line: &[u8]) -> bool {
         || is(record.kind, "summary") && record.leaf_uuid.is_some()
 }
 
-/// A message's value: a string or blocks. The text of a tool's result is the tool's.
+/// A message's value: a string or blocks. A tool's result stands in a message of the user's, but is not the user's
+/// text.
 pub(super) fn unfold(body: &[u8]) -> Unfolded {
     let mut unfolded = Unfolded::default();
     let Ok(raw) = serde_json::from_slice::<&RawValue>(body) else { return unfolded };
@@ -275,6 +276,7 @@ pub(super) fn unfold(body: &[u8]) -> Unfolded {
         return unfolded;
     }
     let mut texts = Vec::new();
+    let mut outputs = Vec::new();
     for block in blocks(Some(raw)) {
         let owned = |raw: Option<&RawValue>| text(raw).unwrap_or_default().into_owned();
         match text(block.kind).as_deref() {
@@ -286,14 +288,13 @@ pub(super) fn unfold(body: &[u8]) -> Unfolded {
             Some("tool_result") => {
                 unfolded.results.push(owned(block.tool_use_id));
                 let inner = block.content.map(|raw| unfold(raw.get().as_bytes()).text);
-                texts.extend(inner.filter(|inner| !inner.is_empty()));
+                outputs.extend(inner.filter(|inner| !inner.is_empty()));
             }
-            Some("image") => texts.push("[image]".into()),
-            Some("document") => texts.push("[document]".into()),
             _ => {}
         }
     }
     unfolded.text = texts.join("\n");
+    unfolded.output = outputs.join("\n");
     unfolded
 }
 
