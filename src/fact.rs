@@ -199,6 +199,8 @@ pub enum Fact {
     Hollow,
     /// A person's or the model's own record: where a client goes on that has no mark of the place.
     Spoken,
+    /// The model owes an answer to this record; a client that finds none makes one up before it goes on.
+    Asked,
     /// The client would go on below this record.
     Marked(Id),
     /// The compaction on this line leaves that record, of those before it, in the history.

@@ -406,8 +406,12 @@ fn damage(args: &Args, findings: &[Finding], policy: &Policy) -> Option<Error> {
 fn is_fork(session: &Session) -> Option<Finding> {
     let parent = session.header().parent.as_ref()?;
     Some(
-        Finding::new(Code::IsFork, format!("forked from {parent}"))
-            .on(session.header().line.unwrap_or(0) as usize + 1),
+        Finding::new(Code::IsFork, format!("forked from {parent}")).on(session
+            .header()
+            .line
+            .unwrap_or(0)
+            as usize
+            + 1),
     )
 }
 

@@ -313,8 +313,9 @@ pub(super) fn run(run: &Run, args: &Args, _output: &Output) -> Result<Answer> {
     let scope = Scope::of(run, args)?;
     let accounts = scope.accounts(run, args);
     let forks = args.include_forks;
-    let families =
-        move |kind: &str| matches!(kind, "aside" | "subagent" | "compaction") || forks && kind == "fork";
+    let families = move |kind: &str| {
+        matches!(kind, "aside" | "subagent" | "compaction") || forks && kind == "fork"
+    };
     let ledger = Ledger::of(&accounts, scope.adopts, &families);
     let by: Vec<By> = if args.by.is_empty() {
         vec![By::Session]

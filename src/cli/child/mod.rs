@@ -293,7 +293,8 @@ impl<'a> Plan<'a> {
         told.extend(self.framing.as_ref().and_then(|_| writer.unsent(&session.facts)));
         let left = self.sidecars.told(|what| what.carried);
         if order.sidecars == Some(false) && !left.is_empty() {
-            let message = format!("{} beside the log; `--with-sidecars` carries them", left.join(", "));
+            let message =
+                format!("{} beside the log; `--with-sidecars` carries them", left.join(", "));
             told.push(Finding::new(Code::SidecarsNotCarried, message));
         }
         let layout = session.format.layout();
@@ -336,13 +337,13 @@ impl<'a> Plan<'a> {
         let writer = session.format.writer(&session.facts)?;
         let layout = session.format.layout();
         let mut written = Vec::new();
-        self.sidecars
-            .carry(writer, layout, &self.birth, &self.place, &mut written)
-            .inspect_err(|_| {
+        self.sidecars.carry(writer, layout, &self.birth, &self.place, &mut written).inspect_err(
+            |_| {
                 for file in &written {
                     let _ = fs::remove_file(file);
                 }
-            })
+            },
+        )
     }
 
     /// The saga: success is reported only when the child and its lineage are both durable.
@@ -382,9 +383,10 @@ impl<'a> Plan<'a> {
         }
         store::create(&self.place, &draft, self.encoding, self.opened.session.log.stamp())?;
         let counts = self.read_back(&draft, policy);
-        let counts = counts.and_then(|counts| self.carry(order).map(|()| counts)).inspect_err(|_| {
-            let _ = fs::remove_file(&self.place);
-        })?;
+        let counts =
+            counts.and_then(|counts| self.carry(order).map(|()| counts)).inspect_err(|_| {
+                let _ = fs::remove_file(&self.place);
+            })?;
         unchanged(self.opened)?;
         journal.add(&Record { state: State::Committed, ..record })?;
         Ok(self.made(&self.place, counts))

@@ -73,6 +73,7 @@ struct Joined {
     calls: Vec<(String, String, String)>,
     results: Vec<String>,
     output: Vec<String>,
+    made_up: bool,
 }
 
 impl Joined {
@@ -83,7 +84,14 @@ impl Joined {
             calls: Vec::new(),
             results: Vec::new(),
             output: Vec::new(),
+            made_up: false,
         }
+    }
+
+    /// What the client puts in the place of an answer that never came.
+    fn no_response() -> Self {
+        let texts = vec!["No response requested.".to_owned()];
+        Self { texts, made_up: true, ..Self::of(Role::Assistant) }
     }
 }
 
@@ -212,19 +220,30 @@ impl Rows<'_> {
         let unfolded =
             sent.iter().map(|one| unfold(session, one)).collect::<Result<Vec<Unfolded>>>()?;
         let answered: HashSet<&String> = unfolded.iter().flat_map(|one| &one.results).collect();
-        let last_said = unfolded.iter().rposition(|one| one.calls.is_empty());
+        let part_of = |message: &Message| {
+            session.facts.of(message.line).find_map(|fact| match fact {
+                Fact::Part(answer) => Some(answer),
+                _ => None,
+            })
+        };
+        let spoken = |line: u32| session.facts.of(line).any(|fact| fact == Fact::Spoken);
+        // The client has given up a call when something else was said than its answer and the results of that.
+        let given_up = |call: &String, at: usize| {
+            let part = part_of(sent[at]);
+            let later = sent[at + 1..].iter().zip(&unfolded[at + 1..]);
+            let mut other = later.filter(|(message, one)| match message.role {
+                Role::Assistant => part_of(message) != part,
+                _ => one.results.is_empty() && spoken(message.line),
+            });
+            !answered.contains(call) && other.next().is_some()
+        };
+        let unanswered = self.unanswered();
         let mut rows: Vec<Joined> = Vec::new();
         let mut parts: HashMap<Id, usize> = HashMap::new();
         for (at, (message, one)) in sent.iter().zip(&unfolded).enumerate() {
-            let part = session.facts.of(message.line).find_map(|fact| match fact {
-                Fact::Part(answer) => Some(answer),
-                _ => None,
-            });
-            let given_up = |call: &String| {
-                !answered.contains(call) && last_said.is_some_and(|last| at < last)
-            };
+            let part = part_of(message);
             let calls: Vec<_> =
-                one.calls.iter().filter(|(id, ..)| !given_up(id)).cloned().collect();
+                one.calls.iter().filter(|(id, ..)| !given_up(id, at)).cloned().collect();
             if calls.is_empty() && !one.calls.is_empty() && one.text.is_empty() {
                 continue;
             }
@@ -245,6 +264,9 @@ impl Rows<'_> {
             row.output.extend(Some(one.output.clone()).filter(|text| !text.is_empty()));
             row.calls.extend(calls);
             row.results.extend(one.results.iter().cloned());
+            if unanswered == Some(message.line) {
+                rows.push(Joined::no_response());
+            }
         }
         let owed: Vec<String> = rows
             .iter()
@@ -252,17 +274,40 @@ impl Rows<'_> {
             .map(|(id, ..)| id.clone())
             .filter(|call| !answered.contains(call))
             .collect();
-        for row in &rows {
-            let calls: Vec<Value> = row.calls.iter().map(|(id, name, arguments)| json!({ "id": id, "name": name, "arguments": arguments })).collect();
-            let row = json!({ "role": row.role.name(), "text": row.texts.join("\n"), "calls": calls, "results": row.results, "output": row.output.join("\n"), "made_up": false });
-            if !take(row)? {
-                return Ok(());
+        if !owed.is_empty() {
+            let at = rows.iter().rposition(|row| row.role == Role::Assistant && !row.made_up);
+            let at = at.map_or(rows.len(), |at| at + 1);
+            if rows.get(at).is_none_or(|row| row.role != Role::User) {
+                rows.insert(at, Joined { made_up: true, ..Joined::of(Role::User) });
+            }
+            rows[at].results.extend(owed);
+            if unanswered.is_none() {
+                rows.insert(at + 1, Joined::no_response());
             }
         }
-        if !owed.is_empty() {
-            take(json!({ "role": "user", "text": "", "calls": [], "results": owed, "output": "", "made_up": true }))?;
+        for row in &rows {
+            let calls: Vec<Value> = row.calls.iter().map(|(id, name, arguments)| json!({ "id": id, "name": name, "arguments": arguments })).collect();
+            let row = json!({ "role": row.role.name(), "text": row.texts.join("\n"), "calls": calls, "results": row.results, "output": row.output.join("\n"), "made_up": row.made_up });
+            if !take(row)? {
+                break;
+            }
         }
         Ok(())
+    }
+
+    /// The record that waits for an answer, if one does: the client gives it itself before it goes on.
+    fn unanswered(&self) -> Option<u32> {
+        let facts = &self.thread.session.facts;
+        let path = self.thread.path()[..self.keep].iter().rev();
+        let mut asked = path.filter_map(|line| {
+            let counts = |fact| match fact {
+                Fact::Asked => Some(Some(*line)),
+                Fact::Answering(_) | Fact::Said(Role::Assistant, _) => Some(None),
+                _ => None,
+            };
+            facts.of(*line).find_map(counts)
+        });
+        asked.next().flatten()
     }
 
     fn each_turn(&self, take: &mut dyn FnMut(Value) -> Result<bool>) -> Result<()> {

@@ -325,9 +325,7 @@ fn beside(facts: &Facts, tree: &Tree, ancestors: &HashSet<Id>, id: Id) -> bool {
         })
     };
     let answer = part(id).or_else(|| parent.and_then(part));
-    answer.is_some_and(|answer| {
-        ancestors.iter().any(|ancestor| part(*ancestor) == Some(answer))
-    })
+    answer.is_some_and(|answer| ancestors.iter().any(|ancestor| part(*ancestor) == Some(answer)))
 }
 
 /// The session is the one that the file is named after, if any record says so; else the one that made the leaf.
@@ -360,7 +358,8 @@ fn identify(facts: &mut Facts, tree: &Tree, leaf: Option<Id>, name: Option<&str>
             }
         }
         None if leaf.is_some() => {
-            let header = named.map(|name| Header { id: name.into(), version: 2, ..Header::default() });
+            let header =
+                named.map(|name| Header { id: name.into(), version: 2, ..Header::default() });
             facts.header = header;
         }
         None => {}

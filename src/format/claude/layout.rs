@@ -45,7 +45,8 @@ impl Layout for ClaudeLayout {
 
     fn name_id(&self, path: &Path) -> Option<String> {
         let name = path.file_name()?.to_str()?;
-        let stem = [".jsonl", ".jsonl.zst", ".jsonl.zstd"].iter().find_map(|end| name.strip_suffix(end));
+        let stem =
+            [".jsonl", ".jsonl.zst", ".jsonl.zstd"].iter().find_map(|end| name.strip_suffix(end));
         stem.filter(|stem| self.valid_header_id(stem)).map(str::to_owned)
     }
 
@@ -57,14 +58,16 @@ impl Layout for ClaudeLayout {
             .find(|folder| folder.file_name().is_some_and(|name| name == "projects"))
             .filter(|root| {
                 let below = path.strip_prefix(root).map_or(0, |below| below.components().count());
-                let project = path.strip_prefix(root).ok().and_then(|below| below.components().next());
+                let project =
+                    path.strip_prefix(root).ok().and_then(|below| below.components().next());
                 let project = match project {
                     Some(Component::Normal(name)) => name.to_string_lossy().into_owned(),
                     _ => String::new(),
                 };
                 // Every absolute path begins so, on one system or the other.
                 let known = project.starts_with('-') || project.get(1..3) == Some("--");
-                known && (below == 2 || path.components().any(|part| part.as_os_str() == "subagents"))
+                known
+                    && (below == 2 || path.components().any(|part| part.as_os_str() == "subagents"))
             })
             .map(Path::to_path_buf)
     }
@@ -92,7 +95,8 @@ impl Layout for ClaudeLayout {
     fn sidecar(&self, name: &Path) -> Option<Sidecar> {
         let folder = name.components().next()?.as_os_str().to_str()?;
         let file = name.file_name()?.to_str()?;
-        let transcript = file.starts_with("agent-") && file.ends_with(".jsonl");
+        let transcript = file.starts_with("agent-")
+            && Path::new(file).extension().is_some_and(|end| end == "jsonl");
         let copy = file.contains("side_question") || file.contains("compact-");
         Some(match folder {
             // What a helper copied of the session to answer beside it is no part of the session.

@@ -114,12 +114,7 @@ impl Reader for ClaudeReader {
 
 impl ClaudeReader {
     /// No line is a header: the session is what its records say of it.
-    fn header(
-        &mut self,
-        record: &wire::Record<'_>,
-        at: Option<DateTime<Utc>>,
-        facts: &mut Facts,
-    ) {
+    fn header(&mut self, record: &wire::Record<'_>, at: Option<DateTime<Utc>>, facts: &mut Facts) {
         let Some(session) = text(record.session_id) else { return };
         let header = facts.header.get_or_insert_with(|| Header {
             id: session.as_ref().to_owned(),
@@ -167,13 +162,7 @@ impl ClaudeReader {
     }
 
     /// Records of the session, which are no part of the conversation.
-    fn beside(
-        &mut self,
-        line: Line<'_>,
-        kind: &str,
-        record: &wire::Record<'_>,
-        facts: &mut Facts,
-    ) {
+    fn beside(&mut self, line: Line<'_>, kind: &str, record: &wire::Record<'_>, facts: &mut Facts) {
         let owned = |raw: Option<&RawValue>| {
             text(raw).filter(|text| !text.trim().is_empty()).map(Cow::into_owned)
         };
@@ -271,23 +260,28 @@ fn user(line: Line<'_>, uuid: &str, record: &wire::Record<'_>, facts: &mut Facts
         results += 1;
     }
     if results > 0 {
+        facts.state(number, Fact::Asked);
         return facts.state(number, said);
     }
+    let words = message.content.map(|raw| wire::unfold(raw.get().as_bytes()).text);
+    let words = words.unwrap_or_default();
+    let echo = ECHOES.iter().any(|echo| words.trim_start().starts_with(echo));
     let summary = is_true(record.is_compact_summary);
     if summary {
         facts.state(number, Fact::Compacted { kept: None });
+    }
+    if !summary && !echo {
+        facts.state(number, Fact::Asked);
     }
     if summary || is_true(record.is_meta) {
         facts.state(number, Fact::Beside);
         return facts.state(number, said);
     }
-    let words = message.content.map(|raw| wire::unfold(raw.get().as_bytes()).text);
-    let words = words.unwrap_or_default();
     if INTERRUPTED.contains(&words.trim()) {
         facts.state(number, said);
         return facts.state(number, Fact::Closed { turn: None, how: Ending::Interrupted });
     }
-    if ECHOES.iter().any(|echo| words.trim_start().starts_with(echo)) {
+    if echo {
         // A command of the user's own is a prompt in other words: then an answer follows.
         if words.contains("<command-name>") {
             facts.state(number, Fact::MayOpen);
@@ -360,7 +354,8 @@ fn assistant(
             && text(block.signature).is_some_and(|signature| !signature.is_empty())
     };
     if blocks.iter().any(emptied) {
-        let message = "a thinking block without its text, signature kept: the provider may refuse it";
+        let message =
+            "a thinking block without its text, signature kept: the provider may refuse it";
         facts.findings.push(Finding::new(Code::ThinkingEmpty, message).on(line.number()));
     }
     spend(line, record, record.message, at, None, facts);
@@ -411,7 +406,7 @@ fn system(line: Line<'_>, uuid: &str, record: &wire::Record<'_>, facts: &mut Fac
 }
 
 /// A framing or note of ours and its id. A fork gives the line another one, and keeps the first in `forkedFrom`.
-fn carrier<'a>(uuid: &str, record: &wire::Record<'a>) -> Option<(Carrier, String)> {
+fn carrier(uuid: &str, record: &wire::Record<'_>) -> Option<(Carrier, String)> {
     const NOTE: &str = "5e55c711";
     const FRAMING: &str = "5e55c710";
     let from: wire::ForkedFrom<'_> = wire::read(record.forked_from).unwrap_or_default();

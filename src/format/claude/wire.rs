@@ -220,7 +220,7 @@ pub(super) fn read<'a, T: Deserialize<'a>>(raw: Option<&'a RawValue>) -> Option<
 }
 
 /// A string, if the value is one.
-pub(super) fn text<'a>(raw: Option<&'a RawValue>) -> Option<Cow<'a, str>> {
+pub(super) fn text(raw: Option<&RawValue>) -> Option<Cow<'_, str>> {
     let raw = raw.filter(|raw| raw.get().starts_with('"'))?.get();
     // Most strings hold no escape and stay in the line.
     let inner = &raw[1..raw.len() - 1];

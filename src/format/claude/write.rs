@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 
 use super::wire::{self, Fields, is, text};
 use crate::{
+    error::Result,
     fact::{Carrier, Fact, Facts},
     finding::{Code, Finding},
     format::{
@@ -19,7 +20,6 @@ use crate::{
         seam::{Context, Note, Tip, malformed},
     },
     log::Splice,
-    error::Result,
 };
 
 /// The oldest client that sends a `local_command` line to the model.
@@ -123,7 +123,8 @@ impl Writer for ClaudeWriter {
         }
         let Some(own) = own else { return Ok(Adopted::Dropped) };
         let session = facts.header.as_ref().map_or("", |header| header.id.as_str());
-        let kept = |id| if rewire.keeps(id) { Some(reborn(&birth.id, facts.name(id))) } else { None };
+        let kept =
+            |id| if rewire.keeps(id) { Some(reborn(&birth.id, facts.name(id))) } else { None };
         let mut copy = Copy::of(line, index, birth)?;
         let new_parent = parent.and_then(|parent| rewire.parent(parent));
         let new_parent = new_parent.map(|id| reborn(&birth.id, facts.name(id)));
@@ -173,7 +174,7 @@ impl Writer for ClaudeWriter {
         let id = self.mark(note);
         let time = at.timestamp_millis().max(tip.time.saturating_add(1));
         let time = DateTime::from_timestamp_millis(time).unwrap_or(at);
-        let line = json::line(&LocalCommand {
+        let written = json::line(&LocalCommand {
             parent_uuid: tip.last.as_deref(),
             is_sidechain: false,
             r#type: "system",
@@ -199,7 +200,7 @@ impl Writer for ClaudeWriter {
             },
         });
         tip.last = Some(id);
-        line
+        written
     }
 
     fn mark_tip(&self, tip: &Tip) -> Vec<Vec<u8>> {
@@ -220,13 +221,15 @@ impl Writer for ClaudeWriter {
         if parts.len() != 3 || parts.as_slice() >= SENDS_NOTES.as_slice() {
             return None;
         }
-        let message = format!("client {version} does not send it to the model; 2.1.75 and later do");
+        let message =
+            format!("client {version} does not send it to the model; 2.1.75 and later do");
         Some(Finding::new(Code::NoteNotSent, message))
     }
 
     fn sidecar(&self, line: &[u8], birth: &Birth) -> Result<Vec<u8>> {
         let mut copy = Copy::of(line, 0, birth)?;
-        let renamed = ["parentUuid", "logicalParentUuid", "sourceToolAssistantUUID", "parentLastUuid"];
+        let renamed =
+            ["parentUuid", "logicalParentUuid", "sourceToolAssistantUUID", "parentLastUuid"];
         for key in renamed {
             if let Some(old) = copy.fields.get(key).and_then(|raw| text(Some(raw))) {
                 copy.set(key, &json::line(&reborn(&birth.id, &old)));
@@ -268,11 +271,9 @@ impl Writer for ClaudeWriter {
         let told = facts.prompts.told.clone();
         let prompt = match asked.last() {
             Some((line, words)) if on_path(*line) => told.or_else(|| Some(words.clone())),
-            Some(_) => asked
-                .iter()
-                .rev()
-                .find(|(line, _)| on_path(*line))
-                .map(|(_, words)| words.clone()),
+            Some(_) => {
+                asked.iter().rev().find(|(line, _)| on_path(*line)).map(|(_, words)| words.clone())
+            }
             None => told,
         };
         let leaf = path.iter().rev().flat_map(|line| facts.of(*line)).find_map(|fact| match fact {
@@ -293,7 +294,14 @@ impl Writer for ClaudeWriter {
     fn mark(&self, note: &Note) -> String {
         let prefix = if note.carrier == Carrier::Note { "5e55c711" } else { "5e55c710" };
         let d = &note.digest;
-        format!("{prefix}-{}-8{}-{}{}-{}", &d[..4], &d[4..7], variant(&d[7..8]), &d[8..11], &d[11..23])
+        format!(
+            "{prefix}-{}-8{}-{}{}-{}",
+            &d[..4],
+            &d[4..7],
+            variant(&d[7..8]),
+            &d[8..11],
+            &d[11..23]
+        )
     }
 }
 
@@ -368,9 +376,9 @@ impl<'a> Copy<'a> {
             added.extend_from_slice(b",\"forkedFrom\":");
             added.extend_from_slice(&from);
         }
-        let message: wire::Message<'_> =
-            wire::read(self.fields.get("message")).unwrap_or_default();
-        let answered = is(self.fields.get("type"), "assistant") && !is(message.model, "<synthetic>");
+        let message: wire::Message<'_> = wire::read(self.fields.get("message")).unwrap_or_default();
+        let answered =
+            is(self.fields.get("type"), "assistant") && !is(message.model, "<synthetic>");
         if answered && self.fields.get("requestSessionId").is_none() {
             let owner = self.fields.get("sessionId").and_then(|raw| text(Some(raw)));
             added.extend_from_slice(b",\"requestSessionId\":");
@@ -419,7 +427,15 @@ fn reborn(child: &str, id: &str) -> String {
     hash.update([0]);
     hash.update(id);
     let d = json::hex(&hash.finalize()[..16]);
-    format!("{}-{}-8{}-{}{}-{}", &d[..8], &d[8..12], &d[12..15], variant(&d[15..16]), &d[16..19], &d[19..31])
+    format!(
+        "{}-{}-8{}-{}{}-{}",
+        &d[..8],
+        &d[8..12],
+        &d[12..15],
+        variant(&d[15..16]),
+        &d[16..19],
+        &d[19..31]
+    )
 }
 
 /// The digit that marks a UUID's variant, by the low bits of another.
