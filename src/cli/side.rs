@@ -7,7 +7,6 @@ use std::{
 };
 
 use serde::Serialize;
-use serde_json::Value;
 
 use super::{
     Run,
@@ -17,6 +16,7 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
+    format::{self, Format},
     ops,
     session::At,
 };
@@ -58,17 +58,11 @@ struct Sided {
     answer: Option<String>,
     #[serde(skip)]
     dry_run: bool,
-    #[serde(skip)]
-    untold: bool,
 }
 
 impl Report for Sided {
-    fn json(&self) -> Value {
-        let mut value = serde_json::to_value(self).expect("a report always serialises");
-        if self.untold {
-            value["hint"] = UNTOLD.into();
-        }
-        value
+    fn json(&self) -> String {
+        serde_json::to_string(self).expect("a report always serialises")
     }
 
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
@@ -88,11 +82,11 @@ impl Report for Sided {
             self.framing_messages
         )?;
         writeln!(out, "  file: {}", printable(&made.child.path.display().to_string()))?;
-        writeln!(out, "  open: {}", printable(&made.next.pasted()))?;
-        if self.untold { writeln!(out, "  hint: {UNTOLD}") } else { Ok(()) }
+        writeln!(out, "  open: {}", printable(&made.next.pasted()))
     }
 }
 
+/// Said where `--ask` was given to a client that takes no question.
 const UNTOLD: &str = "this client's command line takes no question: open the session and type it";
 
 pub(super) fn run(run: &Run, args: &Args) -> Result<Answer> {
@@ -119,10 +113,10 @@ pub(super) fn run(run: &Run, args: &Args) -> Result<Answer> {
         out: args.out.as_deref(),
         framing,
     };
-    child::make(run, &order, |mut made| {
-        let takes_question = made.parent.format != "dsh";
-        let untold = ask.is_some() && !takes_question;
-        made.next.argv.extend(ask.filter(|_| takes_question));
+    let asks = ask.is_some();
+    let mut answer = child::make(run, &order, |mut made| {
+        let takes = format::by_name(made.parent.format).is_some_and(takes_question);
+        made.next.argv.extend(ask.filter(|_| takes));
         let copied = if making.context == ContextArg::None { 0 } else { made.inherited };
         Box::new(Sided {
             framing_messages: framed,
@@ -130,10 +124,18 @@ pub(super) fn run(run: &Run, args: &Args) -> Result<Answer> {
             copied_parent_messages: copied,
             answer: None,
             dry_run: making.dry_run,
-            untold,
             made,
         })
-    })
+    })?;
+    let client = answer.source.as_ref().and_then(|source| format::by_name(source.format));
+    if asks && answer.failure.is_none() && !client.is_some_and(takes_question) {
+        answer.hint = Some(UNTOLD.into());
+    }
+    Ok(answer)
+}
+
+fn takes_question(format: &'static dyn Format) -> bool {
+    format.layout().takes_question()
 }
 
 /// A text given on the command line: `@FILE` is a file's, `-` standard input's, `@@` stands for a leading `@`.

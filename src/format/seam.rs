@@ -330,6 +330,11 @@ pub trait Layout {
         uuid::Uuid::now_v7().to_string()
     }
 
+    /// Whether that command takes a first prompt as its last word.
+    fn takes_question(&self) -> bool {
+        true
+    }
+
     /// The command that opens a session in its client.
     fn opens(&self, id: &str, path: &Path, in_store: bool) -> Vec<String>;
 }
