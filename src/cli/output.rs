@@ -59,6 +59,8 @@ pub struct Answer {
     pub hint: Option<String>,
     /// Whether nothing was to be written.
     pub dry_run: bool,
+    /// The exit status of a run that has said everything already.
+    pub said: Option<u8>,
     /// Whether the result itself went to standard output, so that the report must not.
     pub stdout_taken: bool,
 }
@@ -121,6 +123,9 @@ impl Output {
     /// Says what came of `command`; the exit status.
     pub fn finish(&self, command: &str, answer: Result<Answer>) -> u8 {
         let answer = answer.unwrap_or_else(|error| Answer::default().failed(error));
+        if let Some(exit) = answer.said {
+            return exit;
+        }
         let exit = answer.failure.as_ref().map_or(0, Error::exit);
         let said =
             if self.json { self.say_json(command, exit, &answer) } else { self.say(&answer) };

@@ -358,7 +358,7 @@ impl<'a> Plan<'a> {
     fn counts(&self) -> Counts {
         let thread = &self.cut.thread;
         let keep = if self.inherit { self.cut.boundary.keep() } else { 0 };
-        let turns = Turns::of(&thread.session.facts, &thread.path()[..keep], thread.seed);
+        let turns = Turns::of(&thread.session.facts, &thread.path()[..keep], keep);
         let framed = usize::from(self.framing.is_some());
         Counts::of(self.planned.messages.len() + framed, &turns)
     }
