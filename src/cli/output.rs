@@ -49,6 +49,8 @@ pub struct SourceLog {
 pub struct Answer {
     /// The log looked at.
     pub source: Option<SourceLog>,
+    /// The log that the findings are about, if not that one.
+    pub found_in: Option<PathBuf>,
     /// What was found, whatever its severity.
     pub findings: Vec<Finding>,
     /// What was done or found out.
@@ -149,7 +151,8 @@ impl Output {
 
     fn say(&self, answer: &Answer) -> io::Result<()> {
         let mut err = anstream::stderr().lock();
-        let path = answer.source.as_ref().and_then(|source| source.path.clone());
+        let source = answer.source.as_ref().and_then(|source| source.path.clone());
+        let path = answer.found_in.clone().or(source);
         if !self.quiet {
             for finding in &answer.findings {
                 if !same(answer.failure.as_ref(), finding) {

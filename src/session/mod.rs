@@ -103,13 +103,12 @@ impl Session {
                 .iter()
                 .any(|finding| matches!(finding.code, Code::TornTail | Code::FrameCorrupt))
         {
-            let message = format!(
-                "the last {len} bytes have no line end: a write in progress, or one that was cut"
-            );
-            findings.push(
-                Finding { byte: Some(byte), ..Finding::new(Code::TornTail, message) }
-                    .on(log.lines() + 1),
-            );
+            let whole = format.reader().is_record(&log.tail()?);
+            let what =
+                if whole { "a whole record" } else { "a write in progress, or one that was cut" };
+            let message = format!("the last {len} bytes have no line end: {what}");
+            let finding = Finding { byte: Some(byte), ..Finding::new(Code::TornTail, message) };
+            findings.push(finding.on(log.lines() + 1).with("whole_record", whole));
         }
         findings.append(&mut facts.findings);
         let Some(header) = &facts.header else {

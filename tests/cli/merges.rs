@@ -174,3 +174,19 @@ fn a_dry_run_of_a_merge_prints_the_line() {
     assert!(ran.out.contains(r#""customType":"sidechat""#), "{}", ran.out);
     assert_eq!(fs::read(&parent).unwrap(), before);
 }
+
+#[test]
+fn a_whole_record_without_its_line_end_is_what_the_note_hangs_off() {
+    let home = Home::new();
+    let (parent, side) = pi(&home);
+    let last = r#"{"type":"custom_message","customType":"other","content":"kept","display":true,"id":"aaaa1111","parentId":"31be0408","timestamp":"2026-11-29T18:00:00.000Z"}"#;
+    OpenOptions::new().append(true).open(&parent).unwrap().write_all(last.as_bytes()).unwrap();
+    let refused = home.run(&["merge", &side, "--note", "x"]);
+    assert_eq!(refused.exit, 5);
+    assert!(refused.err.contains(&format!("{}:11", parent.display())), "{}", refused.err);
+    home.report(0, &["merge", &side, "--note", "x", "--allow", "TORN_TAIL"]);
+    let text = fs::read_to_string(&parent).unwrap();
+    assert!(text.lines().last().unwrap().contains(r#""parentId":"aaaa1111""#), "{text}");
+    let replay = home.report(0, &["replay", word(&parent), "--check"]);
+    assert_eq!((&replay["off_path_messages"], &replay["messages"]), (&0.into(), &9.into()));
+}
