@@ -71,7 +71,7 @@ fn wanted_sums(facts: &Value, fields: [&str; 6]) -> Sums {
 }
 
 fn model(usage: &Usage) -> String {
-    let part = |part: &Option<String>| part.clone().unwrap_or_else(|| "?".into());
+    let part = |part: &Option<std::sync::Arc<str>>| part.as_deref().unwrap_or("?").to_owned();
     format!("{}/{}", part(&usage.provider), part(&usage.model))
 }
 
@@ -137,7 +137,7 @@ fn dsh_logs_are_read_as_dsh_derives_them() {
             "cacheWriteTokens",
             "reasoningTokens",
         ];
-        let name = |usage: &Usage| match &usage.kind {
+        let name = |usage: &Usage| match usage.kind.as_deref() {
             Some(kind) => format!("{} ({kind})", model(usage)),
             None => model(usage),
         };

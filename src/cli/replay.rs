@@ -243,7 +243,8 @@ fn judge(
         .min(keep);
     let history = History::of(&thread, keep, seed)?;
     answer.findings = findings(&thread, boundary, args, &policy);
-    answer.findings.extend(report::compacted(&history));
+    let summary = history.messages.iter().find(|message| message.origin == Origin::Compaction);
+    answer.findings.extend(report::compacted(summary.map(|summary| summary.line as usize + 1)));
     answer.findings.extend(is_fork(session));
 
     let view = view::Rows::new(&thread, &history, keep, args.turns, args.full);

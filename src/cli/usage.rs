@@ -415,7 +415,7 @@ impl Scope {
     /// Every log that matters, read.
     fn accounts(&self, run: &Run, args: &Args) -> Vec<Account> {
         let read = |path: &PathBuf| {
-            let session = Session::read_usages(Log::open(path).ok()?, run.wanted()).ok()?;
+            let session = Session::read_ledger(Log::open(path).ok()?, run.wanted()).ok()?;
             Some((path.clone(), Account::of(session)))
         };
         let mut seen = HashSet::new();
