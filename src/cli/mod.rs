@@ -59,6 +59,7 @@ pub struct Global {
         global = true,
         value_name = "DIR",
         env = "SESSCTL_STORE",
+        hide_env_values = true,
         help_heading = "Global options"
     )]
     store: Vec<PathBuf>,

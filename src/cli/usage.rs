@@ -171,8 +171,8 @@ struct Copied {
 }
 
 impl Report for Counted {
-    fn json(&self) -> Value {
-        serde_json::to_value(self).expect("a report always serialises")
+    fn json(&self) -> String {
+        serde_json::to_string(self).expect("a report always serialises")
     }
 
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
@@ -416,7 +416,7 @@ impl Scope {
     /// Every log that matters, read.
     fn accounts(&self, run: &Run, args: &Args) -> Vec<Account> {
         let read = |path: &PathBuf| {
-            let session = Session::read_usages(Log::open(path).ok()?, run.wanted()).ok()?;
+            let session = Session::read_ledger(Log::open(path).ok()?, run.wanted()).ok()?;
             Some((path.clone(), Account::of(session)))
         };
         let mut seen = HashSet::new();

@@ -272,8 +272,14 @@ pub trait Writer {
     /// The first line of a child; empty where the client writes none.
     fn header(&self, context: Context<'_>) -> Vec<u8>;
 
-    /// What becomes of line `index` of the parent, which is on the path and before the boundary.
-    fn adopt(&self, index: u32, line: &[u8], context: Context<'_>) -> Result<Adopted>;
+    /// What becomes of line `index` of the parent, which is on the path and before the boundary; `read` gives its bytes
+    /// to those that need them.
+    fn adopt(
+        &self,
+        index: u32,
+        read: &dyn Fn() -> Result<Vec<u8>>,
+        context: Context<'_>,
+    ) -> Result<Adopted>;
 
     /// What stands right behind the seed.
     fn seal(&self, tip: &mut Tip, context: Context<'_>) -> Vec<Vec<u8>>;
@@ -392,6 +398,11 @@ pub trait Layout {
     /// The command that starts a session under an id, where the client cannot open one without messages.
     fn starts(&self, _id: &str) -> Option<Vec<String>> {
         None
+    }
+
+    /// Whether that command takes a first prompt as its last word.
+    fn takes_question(&self) -> bool {
+        true
     }
 
     /// The command that opens a session in its client.

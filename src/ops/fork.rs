@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::Cut;
 use crate::{
     error::{Error, Result},
-    fact::{Fact, Facts, Id},
+    fact::{Fact, Facts, Id, index},
     format::{Adopted, Birth, Context, Note, Rewire, Tip, Writer},
     log::Draft,
     session::Thread,
@@ -39,11 +39,8 @@ pub fn child<'a>(child: &Child<'a>) -> Result<Draft<'a>> {
         draft.line(header);
     }
     let mut dropped = HashSet::new();
-    let untouched = session.format.leaf(&session.facts).is_none();
     for line in in_file_order(&session.facts, kept) {
-        // Where a log is no tree nothing in a line can point to what is left out, so that it need not be read again.
-        let bytes = if untouched { Vec::new() } else { session.log.line(line as usize)? };
-        match writer.adopt(line, &bytes, context)? {
+        match writer.adopt(line, &|| session.log.line(line as usize), context)? {
             Adopted::AsIs => draft.copy(line as usize),
             Adopted::Spliced(line) => draft.line(line),
             Adopted::Dropped => {
@@ -101,7 +98,7 @@ fn finish(
     for stated in facts.all() {
         let Fact::Labelled { target, set } = stated.fact else { continue };
         labels.retain(|(known, _)| *known != target);
-        if set && (rewire.kept.contains(&target) || rewire.calls.contains(&target)) {
+        if set && (rewire.kept[index(target)] || rewire.calls.contains(&target)) {
             labels.push((target, stated.line));
         }
     }
@@ -150,7 +147,8 @@ fn check_numbers(facts: &Facts, kept: &[u32]) -> Result<()> {
 struct Kept {
     /// Records of the path in order, and whether the child has them.
     path: Vec<(Id, bool)>,
-    kept: HashSet<Id>,
+    /// Whether the child has a record, by the index of its id.
+    kept: Vec<bool>,
     /// The calls in what is kept.
     calls: HashSet<Id>,
 }
@@ -175,7 +173,10 @@ impl Kept {
             id.map(|id| (id, kept_lines[*line as usize] && !useless))
         };
         let path: Vec<(Id, bool)> = thread.path().iter().filter_map(record).collect();
-        let kept = path.iter().filter(|(_, kept)| *kept).map(|(id, _)| *id).collect();
+        let mut kept = vec![false; facts.id_count()];
+        for (id, has) in &path {
+            kept[index(*id)] = *has;
+        }
         let called = |fact: Fact| match fact {
             Fact::Called(call) => Some(call),
             _ => None,
@@ -192,7 +193,7 @@ impl Kept {
 
 impl Rewire for Kept {
     fn parent(&self, id: Id) -> Option<Id> {
-        if self.kept.contains(&id) {
+        if self.kept[index(id)] {
             return Some(id);
         }
         // The path is a chain, so that an ancestor stands before. What is no record of it has no place in the child.
@@ -201,7 +202,7 @@ impl Rewire for Kept {
     }
 
     fn successor(&self, id: Id) -> Option<Id> {
-        if self.kept.contains(&id) {
+        if self.kept[index(id)] {
             return Some(id);
         }
         let at = self.position(id)?;
@@ -213,6 +214,6 @@ impl Rewire for Kept {
     }
 
     fn keeps(&self, id: Id) -> bool {
-        self.kept.contains(&id)
+        self.kept[index(id)]
     }
 }

@@ -61,10 +61,10 @@ impl By {
                 dated(&|day| format!("{}-W{:02}", day.iso_week().year(), day.iso_week().week()))
             }
             Self::Month => dated(&|day| day.format("%Y-%m").to_string()),
-            Self::Model => completion.model.clone().unwrap_or_else(|| "unknown".into()),
+            Self::Model => completion.model.as_deref().unwrap_or("unknown").to_owned(),
             Self::Client => completion.client.into(),
             Self::Project => completion.cwd.clone().unwrap_or_default(),
-            Self::Kind => completion.kind.clone(),
+            Self::Kind => completion.kind.as_ref().to_owned(),
         }
     }
 }

@@ -1,6 +1,9 @@
 //! Usage without double counting: every billed completion once, whatever was forked, resumed or copied.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    sync::Arc,
+};
 
 use chrono::{DateTime, Utc};
 use xxhash_rust::xxh3::xxh3_128;
@@ -45,11 +48,11 @@ pub struct Completion {
     /// The root of the chain of sessions that it belongs to.
     pub family: String,
     /// What kind of call.
-    pub kind: String,
+    pub kind: Arc<str>,
     /// When; a copy's time where the owner's log is gone.
     pub at: Option<DateTime<Utc>>,
     /// The model, as the log names it.
-    pub model: Option<String>,
+    pub model: Option<Arc<str>>,
     /// The working folder.
     pub cwd: Option<String>,
     /// How much.
@@ -245,5 +248,5 @@ fn ancestors<'a>(
 }
 
 fn key(client: &str, usage: &Usage) -> u128 {
-    xxh3_128(format!("{client}\0{}", usage.key).as_bytes())
+    xxh3_128(format!("{client}\0{:032x}", usage.key.0).as_bytes())
 }

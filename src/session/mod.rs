@@ -15,13 +15,13 @@ mod turn;
 
 pub use boundary::{At, Boundary, Kind};
 pub use branch::Branch;
-pub use history::History;
+pub use history::{History, Outline};
 pub use thread::Thread;
 pub use turn::{Turn, Turns};
 
 use crate::{
     error::{Error, Result},
-    fact::{Facts, Header},
+    fact::{Facts, Header, Keep},
     finding::{Code, Finding, Severity},
     format::{self, Format, Head},
     log::Log,
@@ -62,19 +62,20 @@ pub struct Damage {
 impl Session {
     /// Reads every line of `log`. The client is told from the log unless `wanted` names it.
     pub fn read(log: Log, wanted: Option<&'static dyn Format>) -> Result<Self> {
-        Self::read_for(log, wanted, false)
+        Self::read_for(log, wanted, Keep::Path)
     }
 
     /// The same, with every record of usage.
     pub fn read_usages(log: Log, wanted: Option<&'static dyn Format>) -> Result<Self> {
-        Self::read_for(log, wanted, true)
+        Self::read_for(log, wanted, Keep::All)
     }
 
-    fn read_for(
-        mut log: Log,
-        wanted: Option<&'static dyn Format>,
-        keep_usages: bool,
-    ) -> Result<Self> {
+    /// Nothing but the records of usage, and what tells whose they are: for logs that are only counted.
+    pub fn read_ledger(log: Log, wanted: Option<&'static dyn Format>) -> Result<Self> {
+        Self::read_for(log, wanted, Keep::Usages)
+    }
+
+    fn read_for(mut log: Log, wanted: Option<&'static dyn Format>, keep: Keep) -> Result<Self> {
         let head = log.head(HEAD)?;
         if head.trim_ascii().is_empty() {
             let torn = log.findings().find(|finding| finding.severity == Severity::Error).cloned();
@@ -84,7 +85,7 @@ impl Session {
         }
         let format = wanted.or_else(|| format::of(&Head(&head))).ok_or_else(|| unknown(&head))?;
         drop(head);
-        let mut facts = Facts::new(keep_usages);
+        let mut facts = Facts::new(keep);
         let mut intake = intake::Intake::new(format.reader());
         log.each(|line| {
             intake.take(line, &mut facts);
@@ -103,13 +104,12 @@ impl Session {
                 .iter()
                 .any(|finding| matches!(finding.code, Code::TornTail | Code::FrameCorrupt))
         {
-            let message = format!(
-                "the last {len} bytes have no line end: a write in progress, or one that was cut"
-            );
-            findings.push(
-                Finding { byte: Some(byte), ..Finding::new(Code::TornTail, message) }
-                    .on(log.lines() + 1),
-            );
+            let whole = format.reader().is_record(&log.tail()?);
+            let what =
+                if whole { "a whole record" } else { "a write in progress, or one that was cut" };
+            let message = format!("the last {len} bytes have no line end: {what}");
+            let finding = Finding { byte: Some(byte), ..Finding::new(Code::TornTail, message) };
+            findings.push(finding.on(log.lines() + 1).with("whole_record", whole));
         }
         let name = log.path().and_then(|path| format.layout().name_id(path));
         format.settle(&mut facts, name.as_deref());

@@ -49,6 +49,10 @@ impl Turns {
         for at in 0..path.len() {
             scan.record(at);
         }
+        if scan.open && scan.turns.list.last().is_some_and(|turn| turn.last < seed) {
+            // The fork cut this turn off; nobody will go on with it.
+            scan.close(None, Ending::Interrupted);
+        }
         if scan.open {
             scan.turns.open_calls = scan.pending.iter().chain(&scan.unanswered).copied().collect();
             scan.turns.open_calls.sort_by_key(|(_, at)| *at);

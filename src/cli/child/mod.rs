@@ -23,11 +23,11 @@ use super::{
 use crate::{
     error::{Error, Result},
     finding::{Code, Finding},
-    format::{Birth, Message, Note, Origin, Sidecar},
-    log::{Draft, Encoding, Log, Stamp},
+    format::{Birth, Format, Note},
+    log::{Encoding, Log, Stamp},
     ops::{self, Cut, Intent, Policy},
-    session::{At, History, Session, Turns},
-    store::{self, Record, State, Written},
+    session::{At, Outline, Session, Turns},
+    store::{self, Journal, Record, State},
 };
 
 /// Flags of every verb that makes a child.
@@ -147,7 +147,13 @@ pub fn make(
     if let Some(id) = making.id.as_deref().filter(|id| !layout.valid_id(id)) {
         return Ok(answer.failed(Error::InvalidSessionId(id.into())));
     }
-    match plan(run, order, &opened, &mut answer) {
+    let step = plan(run, order, &opened, &mut answer);
+    drop(opened); // A long log and its child need not both be in memory.
+    let made = step.and_then(|step| match step {
+        Step::Done(made) => Ok(*made),
+        Step::Written(written) => written.finish(),
+    });
+    match made {
         Ok(made) => {
             answer.report = Some(present(made));
             Ok(answer)
@@ -156,7 +162,15 @@ pub fn make(
     }
 }
 
-fn plan(run: &Run, order: &Order<'_>, opened: &Opened, answer: &mut Answer) -> Result<Made> {
+/// How far a child has come.
+enum Step {
+    /// Nothing is left to do: an earlier run made it, or nothing was to be written.
+    Done(Box<Made>),
+    /// Its file is there; it has to be read back.
+    Written(Box<Written>),
+}
+
+fn plan(run: &Run, order: &Order<'_>, opened: &Opened, answer: &mut Answer) -> Result<Step> {
     let making = order.making;
     let given = making.title.as_deref();
     let title =
@@ -167,7 +181,7 @@ fn plan(run: &Run, order: &Order<'_>, opened: &Opened, answer: &mut Answer) -> R
     let request = request(order, opened, title.as_deref());
     let journal = run.journal()?;
     let id = making.request_id.as_deref();
-    let _lock = id.filter(|_| !making.dry_run).map(|id| journal.lock(id)).transpose()?;
+    let lock = id.filter(|_| !making.dry_run).map(|id| journal.lock(id)).transpose()?;
     let before = id.map(|id| journal.request(id)).transpose()?.flatten();
     if let (Some(before), Some(id)) = (&before, id) {
         same_request(id, &before.request, &request)?;
@@ -180,7 +194,7 @@ fn plan(run: &Run, order: &Order<'_>, opened: &Opened, answer: &mut Answer) -> R
             // The crash came between the write and this step.
             journal.add(&Record { state: State::Committed, ..before.clone() })?;
         }
-        return Ok(made);
+        return Ok(Step::Done(Box::new(made)));
     }
     let fileless = |before: &Record| before.written.path.as_os_str().is_empty();
     let again = before.filter(|before| before.state == State::Prepared || fileless(before));
@@ -196,19 +210,13 @@ fn plan(run: &Run, order: &Order<'_>, opened: &Opened, answer: &mut Answer) -> R
         answer.findings.push(Finding::new(Code::TitleInUse, message));
     }
     let title = title.unwrap_or_else(|| match &again {
-        Some(Record { written: Written { title: Some(title), .. }, .. }) => title.clone(),
+        Some(Record { written: store::Written { title: Some(title), .. }, .. }) => title.clone(),
         _ => title::next(opened.title().as_deref(), order.verb, &taken),
     });
     let plan = Plan::new(run, order, opened, cut, home, title, again.as_ref())?;
-    answer.findings.extend(report::compacted(&plan.planned));
+    answer.findings.extend(report::compacted(plan.planned.compacted));
     answer.findings.extend(plan.told(order)?);
-    let made = plan.carry_out(order, &journal, request, again.is_some(), &policy)?;
-    let carries = |what: &Sidecar| what.carried && order.sidecars == Some(true);
-    Ok(Made {
-        carried: plan.sidecars.told(carries),
-        not_carried: plan.sidecars.told(|what| !carries(what)),
-        ..made
-    })
+    plan.carry_out(order, journal, request, again.is_some(), policy, lock)
 }
 
 /// A child that is fully thought out.
@@ -219,7 +227,7 @@ struct Plan<'a> {
     birth: Birth,
     framing: Option<Note>,
     /// The inherited history, which the child must have when read back.
-    planned: History,
+    planned: Outline,
     inherit: bool,
     /// Its file.
     place: PathBuf,
@@ -229,6 +237,8 @@ struct Plan<'a> {
     /// The command that starts the child, where its client opens no log without messages.
     starts: Option<Vec<String>>,
     sidecars: Sidecars,
+    /// Whether they are carried along.
+    carries: bool,
 }
 
 impl<'a> Plan<'a> {
@@ -262,12 +272,12 @@ impl<'a> Plan<'a> {
         let words = order.framing.clone();
         let framing = words.map(|text| ops::framing(&birth.id, &birth.parent, text));
         let keep = if inherit { cut.boundary.keep() } else { 0 };
-        let planned = History::of(&cut.thread, keep, cut.thread.seed)?;
+        let planned = Outline::of(&cut.thread, keep, usize::MAX)?;
         let place = home.place(run, opened, order.out, &birth);
         let encoding = home.encoding(opened, order.out);
         let elsewhere = order.out.is_some();
         let starts = session.format.layout().starts(&birth.id);
-        let starts = starts.filter(|_| planned.messages.is_empty());
+        let starts = starts.filter(|_| planned.messages == 0);
         let sidecars = order.sidecars.map(|_| Sidecars::of(opened)).unwrap_or_default();
         Ok(Self {
             opened,
@@ -282,6 +292,7 @@ impl<'a> Plan<'a> {
             elsewhere,
             starts,
             sidecars,
+            carries: order.sidecars == Some(true),
         })
     }
 
@@ -309,55 +320,57 @@ impl<'a> Plan<'a> {
     fn without_file(
         &self,
         order: &Order<'_>,
-        journal: &store::Journal,
+        journal: &Journal,
         request: Map<String, Value>,
         again: bool,
         argv: &[String],
-    ) -> Result<Made> {
+    ) -> Result<Step> {
         if !order.making.dry_run && !again {
             let mut record = self.record(order, request);
             record.written.path = PathBuf::new();
             journal.add(&Record { state: State::Committed, ..record })?;
         }
         let made = self.made(&self.place, Counts { messages: 0, turns: 0, calls: 0, results: 0 });
-        Ok(Made {
+        Ok(Step::Done(Box::new(Made {
             child: ChildReport { path: None, store_path: None, ..made.child },
             next: Next { argv: argv.to_vec(), ..made.next },
             replayed: again,
             ..made
-        })
+        })))
     }
 
-    /// The child's sidecars, all of them or none.
-    fn carry(&self, order: &Order<'_>) -> Result<()> {
-        if order.sidecars != Some(true) {
-            return Ok(());
+    /// The child's sidecars, all of them or none; what was written.
+    fn carry(&self) -> Result<Vec<PathBuf>> {
+        if !self.carries {
+            return Ok(Vec::new());
         }
         let session = &self.opened.session;
         let writer = session.format.writer(&session.facts)?;
         let layout = session.format.layout();
         let mut written = Vec::new();
-        self.sidecars.carry(writer, layout, &self.birth, &self.place, &mut written).inspect_err(
-            |_| {
-                for file in &written {
-                    let _ = fs::remove_file(file);
-                }
-            },
-        )
+        let carried = self.sidecars.carry(writer, layout, &self.birth, &self.place, &mut written);
+        match carried {
+            Ok(()) => Ok(written),
+            Err(error) => {
+                take_away(&written);
+                Err(error)
+            }
+        }
     }
 
     /// The saga: success is reported only when the child and its lineage are both durable.
     fn carry_out(
         &self,
         order: &Order<'_>,
-        journal: &store::Journal,
+        journal: Journal,
         request: Map<String, Value>,
         again: bool,
-        policy: &Policy,
-    ) -> Result<Made> {
+        policy: Policy,
+        lock: Option<fs::File>,
+    ) -> Result<Step> {
         let Self { cut, birth, framing, .. } = self;
         if let Some(argv) = &self.starts {
-            return self.without_file(order, journal, request, again, argv);
+            return self.without_file(order, &journal, request, again, argv);
         }
         let child = ops::Child { cut, birth, inherit: self.inherit, framing: framing.as_ref() };
         let draft = ops::child(&child)?;
@@ -367,29 +380,39 @@ impl<'a> Plan<'a> {
                 Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
                     Err(Error::io("write to", "standard output")(error))
                 }
-                _ => Ok(self.made(Path::new("-"), self.counts())),
+                _ => Ok(Step::Done(Box::new(self.made(Path::new("-"), self.counts())))),
             };
         }
         if !again {
             self.check_free(order)?;
         }
         if order.making.dry_run {
-            return Ok(self.made(&self.place, self.counts()));
+            return Ok(Step::Done(Box::new(self.made(&self.place, self.counts()))));
         }
         let record = self.record(order, request);
         journal.add(&record)?;
         if again {
             store::sweep(&self.place); // what the crash left
         }
-        store::create(&self.place, &draft, self.encoding, self.opened.session.log.stamp())?;
-        let counts = self.read_back(&draft, policy);
-        let counts =
-            counts.and_then(|counts| self.carry(order).map(|()| counts)).inspect_err(|_| {
-                let _ = fs::remove_file(&self.place);
-            })?;
-        unchanged(self.opened)?;
-        journal.add(&Record { state: State::Committed, ..record })?;
-        Ok(self.made(&self.place, counts))
+        let stamp = self.opened.session.log.stamp();
+        store::create(&self.place, &draft, self.encoding, stamp)?;
+        let beside = self.carry().inspect_err(|_| {
+            let _ = fs::remove_file(&self.place);
+        })?;
+        Ok(Step::Written(Box::new(Written {
+            made: self.made(&self.place, self.counts()),
+            planned: self.planned.clone(),
+            framed: usize::from(framing.is_some()),
+            lines: draft.lines(),
+            format: self.opened.session.format,
+            source: self.opened.path.clone().filter(|_| self.opened.manifest.is_none()),
+            stamp,
+            policy,
+            journal,
+            record,
+            beside,
+            _lock: lock,
+        })))
     }
 
     /// Neither the file nor, under another name, a session of that id may be there.
@@ -423,11 +446,11 @@ impl<'a> Plan<'a> {
             boundary: report::object(json!({
                 "at": cut.thread.name_of(cut.boundary),
                 "line": cut.thread.line_before(cut.boundary),
-                "messages": planned.messages.len(),
+                "messages": planned.messages,
                 "seed_length": birth.seed_length,
-                "hash": planned.hash(),
+                "hash": planned.hash,
             })),
-            written: Written {
+            written: store::Written {
                 id: birth.id.clone(),
                 path: self.place.clone(),
                 title: birth.title.clone(),
@@ -436,41 +459,20 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// The child as its client will see it; its history must be the planned one, and the framing once behind it.
-    fn read_back(&self, draft: &Draft<'_>, policy: &Policy) -> Result<Counts> {
-        let child = Session::read(Log::open(&self.place)?, Some(self.opened.session.format))?;
-        let thread = child.thread(None)?;
-        let history = History::of(&thread, thread.path().len(), thread.seed)?;
-        let planned = &self.planned;
-        let framed = planned.digests.len() + usize::from(self.framing.is_some());
-        let same = history.digests.starts_with(&planned.digests)
-            && history.digests.len() == framed
-            && history.system == planned.system
-            && child.log.lines() == draft.lines();
-        let bad = thread.findings().into_iter().find(|finding| policy.stops(finding));
-        if same && bad.is_none() {
-            return Ok(Counts::of(history.messages.len(), &thread.turns));
-        }
-        let why = bad.map_or("its history is another one".to_owned(), |bad| bad.to_string());
-        let what = format!("the child did not read back as planned: {why}");
-        Err(Error::DurabilityFailed { path: self.place.clone(), what })
-    }
-
     /// What the child will hold, for a plan that is not carried out.
     fn counts(&self) -> Counts {
         let thread = &self.cut.thread;
         let keep = if self.inherit { self.cut.boundary.keep() } else { 0 };
-        let turns = Turns::of(&thread.session.facts, &thread.path()[..keep], thread.seed);
+        let turns = Turns::of(&thread.session.facts, &thread.path()[..keep], keep);
         let framed = usize::from(self.framing.is_some());
-        Counts::of(self.planned.messages.len() + framed, &turns)
+        Counts::of(self.planned.messages + framed, &turns)
     }
 
     fn made(&self, path: &Path, counts: Counts) -> Made {
         let Self { cut, opened, home, birth, planned, .. } = self;
         let layout = opened.session.format.layout();
         let in_store = !self.elsewhere && home.logs.is_some();
-        let inherited = planned.messages.len();
-        let compacted = |message: &Message| message.origin == Origin::Compaction;
+        let inherited = planned.messages;
         Made {
             messages: counts.messages,
             turns: counts.turns,
@@ -488,13 +490,20 @@ impl<'a> Plan<'a> {
             },
             replayed: false,
             parent: ParentReport::of(opened),
-            compacted_source: planned.messages.iter().any(compacted),
+            compacted_source: planned.compacted.is_some(),
             next: Next { argv: layout.opens(&birth.id, path, in_store), cwd: birth.cwd.clone() },
-            seed_hash: planned.hash(),
+            seed_hash: planned.hash.clone(),
             inherited,
-            carried: Vec::new(),
-            not_carried: Vec::new(),
+            carried: self.sidecars.told(|what| what.carried && self.carries),
+            not_carried: self.sidecars.told(|what| !(what.carried && self.carries)),
         }
+    }
+}
+
+/// Removes what was written for a child that does not come about.
+fn take_away(files: &[PathBuf]) {
+    for file in files {
+        let _ = fs::remove_file(file);
     }
 }
 
@@ -513,16 +522,69 @@ impl Counts {
     }
 }
 
-/// The source must still hold what was read; that somebody has gone on writing to it meanwhile does not matter.
-fn unchanged(opened: &Opened) -> Result<()> {
-    let (Some(path), None) = (&opened.path, &opened.manifest) else { return Ok(()) };
-    let stamp = opened.session.log.stamp();
-    let now = fs::File::open(path).and_then(|file| Stamp::of(&file));
-    let now = now.map_err(Error::io("read", path))?;
-    if now.size < stamp.size && now.inode == stamp.inode {
-        return Err(Error::SourceChanged { path: path.clone(), what: "it is shorter than it was" });
+/// A child whose file is there.
+struct Written {
+    made: Made,
+    /// The inherited history as the parent has it.
+    planned: Outline,
+    /// How many messages stand behind it.
+    framed: usize,
+    lines: usize,
+    format: &'static dyn Format,
+    source: Option<PathBuf>,
+    stamp: Stamp,
+    policy: Policy,
+    journal: Journal,
+    record: Record,
+    /// Its sidecars.
+    beside: Vec<PathBuf>,
+    /// Keeps other runs with the same request id waiting until this one is through.
+    _lock: Option<fs::File>,
+}
+
+impl Written {
+    /// Reads the child back, takes it away again if its history is not the planned one, and completes the lineage.
+    fn finish(self) -> Result<Made> {
+        let counts = self.read_back().inspect_err(|_| {
+            take_away(&self.beside);
+            take_away(std::slice::from_ref(&self.record.written.path));
+        })?;
+        self.check_source()?;
+        self.journal.add(&Record { state: State::Committed, ..self.record })?;
+        let Counts { messages, turns, calls: tool_calls, results: tool_results } = counts;
+        Ok(Made { messages, turns, tool_calls, tool_results, ..self.made })
     }
-    Ok(())
+
+    /// The child as its client will see it: the planned history, then the framing and nothing else.
+    fn read_back(&self) -> Result<Counts> {
+        let path = &self.record.written.path;
+        let child = Session::read(Log::open(path)?, Some(self.format))?;
+        let thread = child.thread(None)?;
+        let planned = &self.planned;
+        let have = Outline::of(&thread, thread.path().len(), planned.messages)?;
+        let same = have.messages == planned.messages + self.framed
+            && (&have.hash, have.system) == (&planned.hash, planned.system)
+            && child.log.lines() == self.lines;
+        let bad = thread.findings().into_iter().find(|finding| self.policy.stops(finding));
+        if same && bad.is_none() {
+            return Ok(Counts::of(have.messages, &thread.turns));
+        }
+        let why = bad.map_or("its history is another one".to_owned(), |bad| bad.to_string());
+        let what = format!("the child did not read back as planned: {why}");
+        Err(Error::DurabilityFailed { path: path.clone(), what })
+    }
+
+    /// The source must still hold what was read; that somebody has gone on writing to it does not matter.
+    fn check_source(&self) -> Result<()> {
+        let Some(path) = &self.source else { return Ok(()) };
+        let now = fs::File::open(path).and_then(|file| Stamp::of(&file));
+        let now = now.map_err(Error::io("read", path))?;
+        if now.size < self.stamp.size && now.inode == self.stamp.inode {
+            let what = "it is shorter than it was";
+            return Err(Error::SourceChanged { path: path.clone(), what });
+        }
+        Ok(())
+    }
 }
 
 /// The child of an earlier run with the same request, if it is there and whole.
@@ -539,7 +601,7 @@ fn replayed(
         return Ok(None);
     };
     let thread = child.thread(None)?;
-    let history = History::of(&thread, thread.path().len(), thread.seed)?;
+    let outline = Outline::of(&thread, thread.path().len(), 0)?;
     let text = |key: &str| before.boundary.get(key).and_then(Value::as_str).unwrap_or_default();
     let number = |key: &str| before.boundary.get(key).and_then(Value::as_u64).unwrap_or(0);
     let size = |key: &str| usize::try_from(number(key)).unwrap_or(0);
@@ -554,9 +616,8 @@ fn replayed(
     let layout = format.layout();
     let root = layout.root_of(path);
     let base = root.as_deref().unwrap_or(path).parent().unwrap_or(Path::new(""));
-    let compacted = |message: &Message| message.origin == Origin::Compaction;
     Ok(Some(Made {
-        messages: history.messages.len(),
+        messages: outline.messages,
         turns: thread.turns.closed(),
         tool_calls: thread.turns.calls,
         tool_results: thread.turns.results,
@@ -580,7 +641,7 @@ fn replayed(
         },
         replayed: true,
         parent: ParentReport::of(opened),
-        compacted_source: history.messages.iter().any(compacted),
+        compacted_source: outline.compacted.is_some(),
         next: Next {
             argv: layout.opens(child.id(), path, root.is_some()),
             cwd: child.header().cwd.clone(),

@@ -453,7 +453,7 @@ fn spend(
         return;
     }
     let tokens = tokens(&usage);
-    let model = text(message.model).map(Cow::into_owned);
+    let model = text(message.model);
     let id = text(message.id);
     let key = match &id {
         Some(id) => id.clone().into_owned(),
@@ -463,33 +463,27 @@ fn spend(
             model.as_deref().unwrap_or_default()
         ),
     };
-    let of = |key: String, model: Option<String>, tokens: Tokens, kind: Option<String>| Usage {
+    let of = |key: String, tokens: Tokens| Usage {
         line: json::index(line),
-        key,
+        key: key.into(),
         weak: id.is_none(),
-        kind,
-        provider: None,
-        model,
         at,
         tokens,
-        cost: None,
         inherited: inherited(record).then_some(true),
-        provisional: false,
+        ..Usage::default()
     };
     // Advisors are calls of their own, which the counters of the answer do not hold; other iterations are parts of it.
     let iterations: Vec<wire::Usage<'_>> = wire::read(usage.iterations).unwrap_or_default();
     let advised = iterations.iter().enumerate().filter(|(_, one)| is(one.kind, "advisor_message"));
     for (index, advice) in advised {
-        let model = text(advice.model).map(Cow::into_owned);
-        facts.spend(of(
-            format!("{key}#{index}"),
-            model,
-            self::tokens(advice),
-            Some("advisor".into()),
-        ));
+        let model = text(advice.model).map(|model| facts.word(&model));
+        let kind = Some(facts.word("advisor"));
+        facts.spend(Usage { kind, model, ..of(format!("{key}#{index}"), self::tokens(advice)) });
     }
     let provisional = text(message.stop_reason).is_none();
-    facts.spend(Usage { provisional, ..of(key, model, tokens, kind.map(str::to_owned)) });
+    let model = model.map(|model| facts.word(&model));
+    let kind = kind.map(|kind| facts.word(kind));
+    facts.spend(Usage { kind, model, provisional, ..of(key, tokens) });
 }
 
 fn tokens(usage: &wire::Usage<'_>) -> Tokens {

@@ -110,7 +110,12 @@ impl Writer for ClaudeWriter {
         Vec::new()
     }
 
-    fn adopt(&self, index: u32, line: &[u8], context: Context<'_>) -> Result<Adopted> {
+    fn adopt(
+        &self,
+        index: u32,
+        read: &dyn Fn() -> Result<Vec<u8>>,
+        context: Context<'_>,
+    ) -> Result<Adopted> {
         let Context { facts, birth, rewire } = context;
         let mut own = None;
         let mut parent = None;
@@ -122,6 +127,7 @@ impl Writer for ClaudeWriter {
             }
         }
         let Some(own) = own else { return Ok(Adopted::Dropped) };
+        let line = &read()?[..];
         let session = facts.header.as_ref().map_or("", |header| header.id.as_str());
         let kept =
             |id| if rewire.keeps(id) { Some(reborn(&birth.id, facts.name(id))) } else { None };

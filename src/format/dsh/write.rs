@@ -152,7 +152,12 @@ impl Writer for DshWriter {
         })
     }
 
-    fn adopt(&self, _index: u32, _line: &[u8], _context: Context<'_>) -> Result<Adopted> {
+    fn adopt(
+        &self,
+        _index: u32,
+        _read: &dyn Fn() -> Result<Vec<u8>>,
+        _context: Context<'_>,
+    ) -> Result<Adopted> {
         Ok(Adopted::AsIs) // Numbers go on from the seed's, ids and turns are the parent's.
     }
 

@@ -105,7 +105,12 @@ impl Writer for PiWriter {
         })
     }
 
-    fn adopt(&self, index: u32, line: &[u8], context: Context<'_>) -> Result<Adopted> {
+    fn adopt(
+        &self,
+        index: u32,
+        read: &dyn Fn() -> Result<Vec<u8>>,
+        context: Context<'_>,
+    ) -> Result<Adopted> {
         let Context { facts, rewire, .. } = context;
         let bad = |error: serde_json::Error| malformed(index as usize + 1, &error);
         let version = facts.header.as_ref().map_or(3, |header| header.version);
@@ -127,6 +132,7 @@ impl Writer for PiWriter {
         if version >= 3 && !moved {
             return Ok(Adopted::AsIs);
         }
+        let line = &read()?[..];
         let pointers: Pointers<'_> = serde_json::from_slice(line).map_err(bad)?;
         let mut splice = Splice::default();
         let parent_json = json::line(&new_parent.map(|id| facts.name(id)));
