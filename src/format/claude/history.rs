@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::{
-    fact::{Fact, Facts, Header, Id, Role},
+    fact::{Fact, Facts, Header, Id},
     finding::{Code, Finding, Severity},
     format::{Message, Origin},
 };
@@ -265,16 +265,13 @@ fn is_boundary(facts: &Facts, line: u32) -> bool {
 pub(super) fn of(facts: &Facts, path: &[u32]) -> Vec<Message> {
     let mut messages = Vec::new();
     for &line in path {
-        let mut origin = Origin::Own;
-        let mut said: Option<(Role, crate::log::Span)> = None;
+        let compacted = facts.of(line).any(|fact| matches!(fact, Fact::Compacted { .. }));
+        let origin = if compacted { Origin::Compaction } else { Origin::Own };
         for fact in facts.of(line) {
-            match fact {
-                Fact::Said(role, place) => said = Some((role, place.on(line))),
-                Fact::Compacted { .. } => origin = Origin::Compaction,
-                _ => {}
+            if let Fact::Said(role, place) = fact {
+                messages.push(Message { line, role, body: place.on(line), origin, sent: true });
             }
         }
-        messages.extend(said.map(|(role, body)| Message { line, role, body, origin, sent: true }));
     }
     messages
 }
@@ -324,7 +321,10 @@ fn beside(facts: &Facts, tree: &Tree, ancestors: &HashSet<Id>, id: Id) -> bool {
             })
         })
     };
-    let answer = part(id).or_else(|| parent.and_then(part));
+    let result = tree
+        .line(id)
+        .is_some_and(|line| facts.of(line).any(|fact| matches!(fact, Fact::Answered { .. })));
+    let answer = part(id).or_else(|| parent.filter(|_| result).and_then(part));
     answer.is_some_and(|answer| ancestors.iter().any(|ancestor| part(*ancestor) == Some(answer)))
 }
 
@@ -421,5 +421,110 @@ fn dangling(facts: &Facts, tree: &Tree, leaf: Id, findings: &mut Vec<Finding>) {
             return;
         }
         at = node.parent;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{
+        log::Log,
+        session::{Session, history::unfold},
+    };
+
+    /// A session of the given lines; each has a session and a time, and `{}` stands for the rest.
+    fn session(lines: &[&str]) -> Session {
+        let text: String = lines
+            .iter()
+            .map(|line| {
+                let rest = r#","sessionId":"aaaaaaaa-0000-4000-8000-000000000001"}"#;
+                format!("{}{rest}\n", line.strip_suffix('}').unwrap())
+            })
+            .collect();
+        Session::read(Log::spool(text.as_bytes()).unwrap(), None).unwrap()
+    }
+
+    fn texts(session: &Session) -> Vec<String> {
+        let thread = session.thread(None).unwrap();
+        let messages = thread.history(thread.path().len(), 0);
+        messages.iter().map(|message| unfold(session, message).unwrap().text).collect()
+    }
+
+    const ROOT: &str =
+        r#"{"type":"user","uuid":"u1","parentUuid":null,"message":{"content":"root"}}"#;
+    const FIRST: &str = r#"{"type":"user","uuid":"u2","parentUuid":"u1","timestamp":"2026-01-01T00:00:09Z","message":{"content":"first, newer by its time"}}"#;
+    const SECOND: &str = r#"{"type":"user","uuid":"u3","parentUuid":"u1","timestamp":"2026-01-01T00:00:01Z","message":{"content":"second"}}"#;
+
+    #[test]
+    fn the_newest_leaf_is_the_last_in_the_file_below_the_mark() {
+        let mark = r#"{"type":"last-prompt","leafUuid":"u1"}"#;
+        assert_eq!(texts(&session(&[ROOT, FIRST, SECOND, mark])), ["root", "second"]);
+        let mark = r#"{"type":"last-prompt","leafUuid":"u2"}"#;
+        assert_eq!(
+            texts(&session(&[ROOT, FIRST, mark, SECOND])),
+            ["root", "first, newer by its time"]
+        );
+        let dangling = r#"{"type":"last-prompt","leafUuid":"u9"}"#;
+        assert_eq!(texts(&session(&[ROOT, FIRST, dangling, SECOND])), ["root", "second"]);
+    }
+
+    #[test]
+    fn a_progress_line_is_never_the_tip_and_never_ends_a_chain() {
+        let progress = r#"{"type":"progress","uuid":"p1","parentUuid":"u1"}"#;
+        let below =
+            r#"{"type":"user","uuid":"u4","parentUuid":"p1","message":{"content":"below"}}"#;
+        let tip = r#"{"type":"progress","uuid":"p2","parentUuid":"u4"}"#;
+        let session = session(&[ROOT, progress, below, tip]);
+        assert_eq!(texts(&session), ["root", "below"]);
+        assert_eq!(session.thread(None).unwrap().branch.leaf, session.facts.known("u4"));
+    }
+
+    #[test]
+    fn results_of_parallel_calls_come_behind_their_answer() {
+        let call = |id: &str, parent: &str, call: &str| {
+            format!(
+                r#"{{"type":"assistant","uuid":"{id}","parentUuid":"{parent}","message":{{"id":"m1","content":[{{"type":"tool_use","id":"{call}"}}],"stop_reason":"tool_use"}}}}"#
+            )
+        };
+        let result = |id: &str, parent: &str, call: &str| {
+            format!(
+                r#"{{"type":"user","uuid":"{id}","parentUuid":"{parent}","message":{{"content":[{{"type":"tool_result","tool_use_id":"{call}","content":"{call}"}}]}}}}"#
+            )
+        };
+        let lines = [
+            ROOT.to_owned(),
+            call("a1", "u1", "t1"),
+            call("a2", "a1", "t2"),
+            result("r2", "a2", "t2"),
+            result("r1", "a1", "t1"),
+        ];
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        let session = session(&lines);
+        // The leaf is r1, whose chain knows nothing of a2 and r2.
+        let thread = session.thread(None).unwrap();
+        assert_eq!(thread.path(), [0, 1, 2, 3, 4]);
+        assert_eq!((thread.turns.calls, thread.turns.results), (2, 2));
+    }
+
+    #[test]
+    fn a_run_that_a_compaction_keeps_stands_behind_the_summary() {
+        let boundary = r#"{"type":"system","subtype":"compact_boundary","uuid":"b","parentUuid":null,"logicalParentUuid":"u2","compactMetadata":{"preservedSegment":{"headUuid":"u2","anchorUuid":"s","tailUuid":"u2"}}}"#;
+        let summary = r#"{"type":"user","uuid":"s","parentUuid":"b","isCompactSummary":true,"message":{"content":"summary"}}"#;
+        let next = r#"{"type":"user","uuid":"u5","parentUuid":"s","message":{"content":"next"}}"#;
+        let session = session(&[ROOT, FIRST, boundary, summary, next]);
+        assert_eq!(texts(&session), ["summary", "first, newer by its time", "next"]);
+    }
+
+    #[test]
+    fn a_record_of_another_session_is_foreign_unless_this_one_goes_on_from_it() {
+        let foreign = r#"{"type":"user","uuid":"f1","parentUuid":"u1","message":{"content":"foreign"},"sessionId":"bbbbbbbb-0000-4000-8000-000000000002"}"#;
+        let own = r#"{"type":"user","uuid":"u6","parentUuid":"u1","message":{"content":"own"}}"#;
+        let line = |line: &str| format!("{line}\n");
+        let own_id = r#","sessionId":"aaaaaaaa-0000-4000-8000-000000000001"}"#;
+        let with = |text: &str| line(&format!("{}{own_id}", text.strip_suffix('}').unwrap()));
+        let text = [with(ROOT), line(foreign), with(own)].concat();
+        let session = Session::read(Log::spool(text.as_bytes()).unwrap(), None).unwrap();
+        let found: Vec<_> = session.findings.iter().map(|finding| finding.code.name()).collect();
+        assert_eq!(found, ["FOREIGN_RECORD"]);
+        assert_eq!(session.id(), "aaaaaaaa-0000-4000-8000-000000000001");
     }
 }

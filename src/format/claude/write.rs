@@ -459,3 +459,60 @@ fn is_uuid(text: &str) -> bool {
 fn timestamp(at: DateTime<Utc>) -> String {
     at.to_rfc3339_opts(SecondsFormat::Millis, true)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OLD: &str = "11111111-1111-4111-8111-111111111111";
+
+    fn birth() -> Birth {
+        Birth {
+            id: "cccccccc-0000-4000-8000-000000000003".into(),
+            at: DateTime::UNIX_EPOCH,
+            cwd: None,
+            title: None,
+            parent: "aaaaaaaa-0000-4000-8000-000000000001".into(),
+            parent_path: std::path::PathBuf::new(),
+            seed_length: 0,
+            version: 2,
+        }
+    }
+
+    #[test]
+    fn a_new_id_is_a_uuid_that_depends_on_child_and_record_alone() {
+        let id = reborn("child", OLD);
+        assert_eq!(uuid::Uuid::parse_str(&id).unwrap().get_version_num(), 8);
+        assert_eq!(id, reborn("child", OLD));
+        assert_ne!(id, reborn("other", OLD));
+    }
+
+    #[test]
+    fn ids_are_replaced_outside_of_messages_only() {
+        let line = format!(
+            r#"{{"parentUuid":null,"message":{{"content":"see \"{OLD}\" {{}}"}},"type":"user","uuid":"{OLD}","sessionId":"S","compactMetadata":{{"uuids":["{OLD}"]}},"toolUseResult":"{OLD}"}}"#
+        );
+        let birth = birth();
+        let mut copy = Copy::of(line.as_bytes(), 0, &birth).unwrap();
+        copy.rename(&|id| Some(reborn(&birth.id, id)));
+        copy.mark("S").unwrap();
+        let new = String::from_utf8(copy.splice.apply(line.as_bytes())).unwrap();
+        let id = reborn(&birth.id, OLD);
+        let want = format!(
+            r#"{{"parentUuid":null,"message":{{"content":"see \"{OLD}\" {{}}"}},"type":"user","uuid":"{id}","sessionId":"{child}","compactMetadata":{{"uuids":["{id}"]}},"toolUseResult":"{OLD}","forkedFrom":{{"sessionId":"{parent}","messageUuid":"{OLD}"}}}}"#,
+            child = birth.id,
+            parent = birth.parent,
+        );
+        assert_eq!(new, want);
+    }
+
+    #[test]
+    fn clients_that_would_not_send_a_note_are_known_by_their_version() {
+        let unsent = |version: &str| {
+            let facts = Facts { client: Some(version.into()), ..Facts::default() };
+            ClaudeWriter.unsent(&facts).is_some()
+        };
+        assert!(unsent("2.1.74") && unsent("2.0.60"));
+        assert!(!unsent("2.1.75") && !unsent("2.1.332") && !unsent("3.0.0") && !unsent("dev"));
+    }
+}
