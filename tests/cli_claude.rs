@@ -164,7 +164,7 @@ fn the_history_is_what_the_client_sent_and_nothing_else() {
             held += 1;
         }
     }
-    assert_eq!(held, 20, "another number of transcripts was held than there are");
+    assert_eq!(held, 22, "another number of transcripts was held than there are");
 }
 
 #[test]

@@ -159,7 +159,10 @@ impl Ledger {
             let (owner, own) = copies[0];
             let orphan = own.inherited == Some(true);
             let here = if orphan { adopt } else { owner.counted };
-            let counted = copies.iter().filter(|(account, _)| account.counted).count() as u64;
+            // An answer on several lines of one log is no copy of itself.
+            let logs = copies.iter().filter(|(account, _)| account.counted);
+            let logs = logs.map(|(account, _)| std::ptr::from_ref(*account));
+            let counted = logs.collect::<HashSet<_>>().len() as u64;
             let extra = counted - u64::from(here && counted > 0);
             let usage = copies
                 .iter()

@@ -509,7 +509,8 @@ mod tests {
     #[test]
     fn clients_that_would_not_send_a_note_are_known_by_their_version() {
         let unsent = |version: &str| {
-            let facts = Facts { client: Some(version.into()), ..Facts::default() };
+            let mut facts = Facts::default();
+            facts.client = Some(version.into());
             ClaudeWriter.unsent(&facts).is_some()
         };
         assert!(unsent("2.1.74") && unsent("2.0.60"));
