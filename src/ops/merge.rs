@@ -75,11 +75,13 @@ pub fn merge(
 pub fn last_answer(side: &Thread<'_>, seed: usize) -> Result<(String, [String; 2])> {
     let messages = side.history(side.path().len(), seed);
     let own: Vec<_> = messages.iter().filter(|message| message.origin == Origin::Own).collect();
-    let mut found = None;
+    let states = |line: u32, what: &dyn Fn(Fact) -> bool| side.session.facts.of(line).any(what);
+    let mut found = None; // what only marks the end of a turn is no answer
     for (at, message) in own
         .iter()
         .enumerate()
         .filter(|(_, message)| message.role == Role::Assistant && message.sent)
+        .filter(|(_, message)| !states(message.line, &|fact| matches!(fact, Fact::Closed { .. })))
         .rev()
     {
         let text = history::unfold(side.session, message)?.text;
@@ -89,8 +91,11 @@ pub fn last_answer(side: &Thread<'_>, seed: usize) -> Result<(String, [String; 2
         }
     }
     let (at, text) = found.ok_or(Error::NoteEmpty)?;
-    let prompt =
-        own[..at].iter().rev().find(|message| message.role == Role::User).unwrap_or(&own[at]);
+    let asks = |message: &&&crate::format::Message| {
+        message.role == Role::User
+            && !states(message.line, &|fact| matches!(fact, Fact::Answered { .. }))
+    };
+    let prompt = own[..at].iter().rev().find(asks).unwrap_or(&own[at]);
     let id = |line: u32| {
         side.id_on(line).map(|id| side.session.facts.name(id).to_owned()).unwrap_or_default()
     };

@@ -256,7 +256,9 @@ impl<'a> Plan<'a> {
         let (parent, parent_path) = opened.parent();
         let inherit = order.making.context == ContextArg::Inherit;
         let cwd = order.making.cwd.as_ref();
-        let cwd = cwd.map(|cwd| run.env.absolute(cwd).display().to_string());
+        // Clients see a folder's real path, whatever links led to it.
+        let real = |cwd: PathBuf| fs::canonicalize(&cwd).unwrap_or(cwd);
+        let cwd = cwd.map(|cwd| real(run.env.absolute(cwd)).display().to_string());
         let id = again.map(|again| again.written.id.clone()).or_else(|| order.making.id.clone());
         let kept: &[u32] = if inherit { &cut.kept } else { &[] };
         let birth = Birth {

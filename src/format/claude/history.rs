@@ -433,13 +433,11 @@ mod tests {
 
     /// A session of the given lines; each has a session and a time, and `{}` stands for the rest.
     fn session(lines: &[&str]) -> Session {
-        let text: String = lines
-            .iter()
-            .map(|line| {
-                let rest = r#","sessionId":"aaaaaaaa-0000-4000-8000-000000000001"}"#;
-                format!("{}{rest}\n", line.strip_suffix('}').unwrap())
-            })
-            .collect();
+        let rest = r#","sessionId":"aaaaaaaa-0000-4000-8000-000000000001"}"#;
+        let mut text = String::new();
+        for line in lines {
+            text += &[line.strip_suffix('}').unwrap(), rest, "\n"].concat();
+        }
         Session::read(Log::spool(text.as_bytes()).unwrap(), None).unwrap()
     }
 
