@@ -536,6 +536,8 @@ fn a_continuation_after_a_cut_stream_belongs_to_its_turn() {
     let turns = root.rows(&session, "turns");
     assert_eq!((turns.len(), &turns[0]["state"]), (1, &"completed".into()));
     assert_eq!(root.run(0, &["fork", word(&session), "--at", "turn:1"])["messages"], 4);
+    // What the cut call put out is not in the file.
+    assert_eq!(root.run(0, &["usage", word(&session)])["lower_bound"], 1);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::wire::{self, is, is_true, text};
 use crate::{
-    fact::{Carrier, Ending, Fact, Facts, Header, Role, Tokens, Usage},
+    fact::{Carrier, Ending, Fact, Facts, Header, Key, Role, Tokens, Usage},
     finding::{Code, Finding},
     format::{
         Fault, Reader,
@@ -17,6 +17,12 @@ use crate::{
     },
     log::Line,
 };
+
+/// The highest count of output that a client writes before it knows the true one.
+const PLACEHOLDER: u64 = 8;
+
+/// How far back the records of the answer before are looked for.
+const NEAR: usize = 64;
 
 /// The longest beginning of a prompt that is kept.
 const PROMPT: usize = 200;
@@ -42,6 +48,8 @@ pub(super) struct ClaudeReader {
     /// Whether the file is a subagent's: all of its records are then side chain.
     agent: Option<bool>,
     titles: Titles,
+    /// The last answer, as long as nobody has asked for another, and whether the client has said something since.
+    answer: Option<(Key, bool)>,
 }
 
 /// What a session may be called, best first.
@@ -82,6 +90,7 @@ impl Reader for ClaudeReader {
             return Ok(());
         }
         link(line, &kind, &uuid, &record, at, facts);
+        self.watch(&kind, &record, facts);
         match kind.as_ref() {
             "user" => user(line, &uuid, &record, facts),
             "assistant" => assistant(line, &record, at, facts),
@@ -159,6 +168,42 @@ impl ClaudeReader {
         if let Some(parent) = parent.or(owner).filter(|parent| *parent != session) {
             header.parent = Some(parent.into_owned());
         }
+    }
+
+    /// A stream that was cut looks like a finished answer but for its count of output, which is the opening one: the
+    /// client goes on behind a line of its own, or says so.
+    fn watch(&mut self, kind: &str, record: &wire::Record<'_>, facts: &mut Facts) {
+        let cut = |key: Key, facts: &mut Facts| {
+            let same = |usage: &&mut Usage| usage.key == key && usage.tokens.output <= PLACEHOLDER;
+            for usage in facts.usages.iter_mut().rev().take(NEAR).filter(same) {
+                usage.provisional = true;
+            }
+        };
+        let message: wire::Message<'_> = match kind {
+            "assistant" => wire::read(record.message).unwrap_or_default(),
+            "user" => {
+                let meta = is_true(record.is_meta);
+                self.answer = self.answer.take().filter(|_| meta).map(|(key, _)| (key, true));
+                return;
+            }
+            _ => return,
+        };
+        let before = self.answer.take();
+        if is_true(record.truncated_after_output)
+            && let Some((key, _)) = before
+        {
+            return cut(key, facts);
+        }
+        let Some(id) = text(message.id).filter(|_| !is(message.model, "<synthetic>")) else {
+            return;
+        };
+        let key = Key::from(id.into_owned());
+        if let Some((other, true)) = before
+            && other != key
+        {
+            cut(other, facts);
+        }
+        self.answer = Some((key, false));
     }
 
     /// Records of the session, which are no part of the conversation.

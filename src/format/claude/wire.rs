@@ -44,6 +44,8 @@ pub(super) struct Record<'a> {
     #[serde(borrow)]
     pub is_api_error_message: Option<&'a RawValue>,
     #[serde(borrow)]
+    pub truncated_after_output: Option<&'a RawValue>,
+    #[serde(borrow)]
     pub message: Option<&'a RawValue>,
     #[serde(borrow)]
     pub content: Option<&'a RawValue>,
