@@ -109,6 +109,18 @@ pub enum Fact {
     Unnumbered,
     /// A turn starts here, whatever was open.
     Opened(Id),
+    /// A person's words to the model, outside of what the client says in a person's place. A turn that is not written
+    /// down begins with them.
+    Asked,
+    /// A person's words as they were shown: they start a turn of this name unless one that is written down is open.
+    Implied(Id),
+    /// The last turns are taken back, with what was said in them.
+    Retracted {
+        /// How many.
+        turns: u32,
+        /// Whether only the model forgets them, while they stay to be seen.
+        shown: bool,
+    },
     /// A turn ends here.
     Closed {
         /// Which one, where the line names it.
@@ -135,6 +147,8 @@ pub enum Fact {
     Named(Id),
     /// A message that the model sees; the span is the value that counts.
     Said(Role, Place),
+    /// What the model sees with the message before it: a call, a result, a thought. The place is that of the whole item.
+    Attached(Place),
     /// A system prompt, or the part of one, that is no message of its own.
     Prompt(Place),
     /// The message replaces what stands in these positions of the surface, by event number.
@@ -149,6 +163,8 @@ pub enum Fact {
         /// The first record that stays, if it is on the path before this one.
         kept: Option<Id>,
     },
+    /// Everything before but a person's own words is summed up in the message of this line.
+    Condensed,
     /// The content of an earlier record is replaced, or hidden where the span is empty.
     Edited {
         /// The record.
@@ -180,6 +196,10 @@ pub enum Fact {
     Carried(Carrier, Id),
     /// What stands before this line was inherited.
     Seeded,
+    /// The line is older than the session itself, so that it was copied as it stood.
+    Older,
+    /// A file of a chain begins here, or a copy of its first line stands here, which was written for the session of that id.
+    Joined(Id),
     /// A model call that was paid for; the index in [`Facts::usages`].
     Spent(u32),
 }
@@ -237,6 +257,17 @@ pub struct Header {
     pub seed_length: Option<u64>,
     /// Whether a client's own subagent is at work here.
     pub subagent: bool,
+}
+
+/// The beginning of another log that a log continues without holding it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Base {
+    /// The id of its file.
+    pub file: String,
+    /// The number that follows its last event.
+    pub end: u64,
+    /// How many of its bytes are meant.
+    pub bytes: u64,
 }
 
 /// Tokens of one model answer; the five counters of a sum are disjoint.
@@ -304,6 +335,12 @@ pub struct Usage {
     pub cost: Option<u64>,
     /// Whether the record was copied from a parent, as far as the log alone tells.
     pub inherited: Option<bool>,
+    /// The session that made the call, where the record names it or its place in the log tells.
+    pub owner: Option<String>,
+    /// The turn that the call was made in.
+    pub turn: Option<Id>,
+    /// A digest of the record's figures, for logs that cannot tell by themselves what was copied.
+    pub figures: Option<u128>,
 }
 
 /// What a log says of itself beyond single lines, and all that its lines state.

@@ -76,8 +76,8 @@ impl Report for Forked {
 }
 
 pub(super) fn run(run: &Run, args: &Args) -> Result<Answer> {
-    // Neither DSH nor pi refers to a parent's bytes or keeps anything beside its log: both flags are already true of them.
-    let Args { flatten: _, with_sidecars: _, making, .. } = args;
+    // No client so far keeps anything beside its log: what is not there is carried.
+    let Args { with_sidecars: _, making, .. } = args;
     let order = Order {
         verb: "fork",
         pick: &args.pick,
@@ -85,6 +85,7 @@ pub(super) fn run(run: &Run, args: &Args) -> Result<Answer> {
         making,
         out: args.out.as_deref(),
         framing: None,
+        flatten: args.flatten,
     };
     child::make(run, &order, |made| {
         Box::new(Forked {

@@ -179,7 +179,7 @@ fn merge(run: &Run, args: &Args, side: &Opened, answer: &mut Answer) -> Result<M
     } else {
         Some(store::hold(&path, layout.lock(&path, version).as_deref(), &source.side)?)
     };
-    let parent = Session::read(Log::open(&path)?, Some(side.session.format))?;
+    let parent = Session::read(store::open(&path, Some(&run.store))?, Some(side.session.format))?;
     check_child(side, &parent, &path)?;
     let writer = parent.format.writer(&parent.facts)?;
     let mut policy = args.allow.policy(&[], run.global.strict);
@@ -221,7 +221,7 @@ fn merge(run: &Run, args: &Args, side: &Opened, answer: &mut Answer) -> Result<M
             torn,
             &held,
         )?;
-        read_back(&path, &parent, &merge)?;
+        read_back(run, &path, &parent, &merge)?;
         journal.add(&Record { state: State::Committed, ..record })?;
     }
     Ok(merged)
@@ -327,8 +327,8 @@ fn burnt(side: &Opened, parent: &Session) -> Result<u64> {
 }
 
 /// The note must be the last message that the parent's next request holds, and nothing else may have changed.
-fn read_back(path: &Path, before: &Session, merge: &Merge) -> Result<()> {
-    let after = Session::read(Log::open(path)?, Some(before.format))?;
+fn read_back(run: &Run, path: &Path, before: &Session, merge: &Merge) -> Result<()> {
+    let after = Session::read(store::open(path, Some(&run.store))?, Some(before.format))?;
     let messages = |session: &Session| {
         session.thread(None).map(|thread| thread.history(thread.path().len(), 0).len())
     };

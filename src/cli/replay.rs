@@ -21,7 +21,6 @@ use crate::{
     error::{Error, Result},
     finding::{Code, Finding, Severity},
     format::{Origin, json::hex},
-    log::Log,
     ops::{self, Policy},
     session::{At, Boundary, History, Session, Thread, lineage},
     store::{self, FoundBy, State},
@@ -357,7 +356,7 @@ fn replayed(
             .map(str::to_owned)
             .into_iter()
             .collect(),
-        files_read: 1,
+        files_read: session.log.files(),
         leaf: thread.branch.leaf.map(|leaf| facts.name(leaf).to_owned()),
         cwd_first: header.cwd.clone(),
         cwd_last: header.cwd.clone(),
@@ -392,7 +391,7 @@ fn findings(thread: &Thread<'_>, boundary: Boundary, args: &Args, policy: &Polic
     let behind = behind.into_iter().map(|finding| {
         if finding.severity == Severity::Error { finding.rated(Severity::Warning) } else { finding }
     });
-    used.chain(behind).collect()
+    used.chain(behind).map(|finding| thread.session.placed(finding)).collect()
 }
 
 /// The first error that makes the answer no.
@@ -429,7 +428,7 @@ fn native_parent(run: &Run, thread: &Thread<'_>, opened: &Opened) -> Option<Sess
         return None;
     }
     let path = find_parent(run, parent, opened.path.as_deref()).ok()?;
-    Session::read(Log::open(&path).ok()?, Some(session.format)).ok()
+    Session::read(store::open(&path, Some(&run.store)).ok()?, Some(session.format)).ok()
 }
 
 fn compare(

@@ -40,7 +40,7 @@ impl BoundaryReport {
             at: thread.name_of(boundary),
             turn_id: turn.map(|turn| thread.turn_name(turn)),
             turn: turn.map(|turn| turn + 1),
-            line: thread.line_before(boundary),
+            line: thread.file_line_before(boundary),
             messages,
             clipped: !boundary.is_end(),
         }

@@ -118,6 +118,7 @@ pub(super) fn run(run: &Run, args: &Args) -> Result<Answer> {
         making,
         out: args.out.as_deref(),
         framing,
+        flatten: false,
     };
     child::make(run, &order, |mut made| {
         let takes_question = made.parent.format != "dsh";

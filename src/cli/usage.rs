@@ -21,13 +21,14 @@ use super::{
 use crate::{
     error::{Error, Result},
     fact::Tokens,
+    format,
     log::Log,
     ops::usage::{self, By, Row},
     session::{
         Session,
-        ledger::{Account, Ledger},
+        ledger::{self, Account, Ledger},
     },
-    store::{Store, generations, layout_of},
+    store::{Store, layout_of, live},
 };
 
 /// Account for every billed completion once
@@ -391,22 +392,22 @@ struct Scope {
 impl Scope {
     fn of(run: &Run, args: &Args) -> Result<Self> {
         if args.what.is_empty() {
-            return Ok(Self { named: live(run.store.logs()), around: Vec::new(), adopts: true });
+            return Ok(Self { named: live(run.store.logs(), false), around: Vec::new(), adopts: true });
         }
         let (mut named, mut around, mut folders) = (Vec::new(), Vec::new(), 0);
         for name in &args.what {
             let path = Path::new(name);
             if path.is_dir() {
-                named.extend(live(Store::of(run.env.absolute(path)).logs()));
+                named.extend(live(Store::of(run.env.absolute(path)).logs(), false));
                 folders += 1;
                 continue;
             }
             let found = run.env.absolute(&run.store.find(name)?.path);
             let home = layout_of(&found).map_or_else(
                 || Store::near(found.parent().unwrap_or(Path::new("."))),
-                |(_, root)| Store::of(root),
+                |(format, root)| Store::home(format.layout(), root),
             );
-            around.extend(live(home.logs()));
+            around.extend(live(home.logs(), false));
             named.push(found);
         }
         Ok(Self { named, around, adopts: folders > 0 })
@@ -443,20 +444,26 @@ impl Scope {
         }
         let wanted =
             if args.own { HashSet::new() } else { derived(&accounts, &others, args.include_forks) };
+        let scattered = |client: &str| {
+            format::by_name(client).is_some_and(|format| format.layout().scattered())
+        };
+        let own: HashSet<String> = accounts
+            .iter()
+            .filter(|(_, account)| scattered(account.client))
+            .map(|(_, account)| account.session.clone())
+            .collect();
         for (_, other) in &mut others {
-            other.counted = !args.own && wanted.contains(&other.session);
+            // A session may have several files, each with calls of its own.
+            other.counted = own.contains(&other.session)
+                || !args.own && wanted.contains(&other.session);
         }
         accounts.append(&mut others);
         accounts.sort_by(|(a, _), (b, _)| a.cmp(b));
-        accounts.into_iter().map(|(_, account)| account).collect()
+        let mut accounts: Vec<Account> =
+            accounts.into_iter().map(|(_, account)| account).collect();
+        ledger::align(&mut accounts);
+        accounts
     }
-}
-
-/// Of several generations of one session the live one.
-fn live(logs: Vec<PathBuf>) -> Vec<PathBuf> {
-    logs.into_iter()
-        .filter(|path| generations(path).last().is_none_or(|last| last == path))
-        .collect()
 }
 
 /// The sessions that derive from the named ones: side sessions and subagents, forks if asked for.

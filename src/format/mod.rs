@@ -1,5 +1,6 @@
 //! The clients: one folder each. A new client is a folder, a row in [`ALL`], and a folder of fixtures.
 
+mod codex;
 mod dsh;
 pub mod json;
 mod pi;
@@ -11,7 +12,7 @@ pub use seam::{
 };
 
 /// Every client we know.
-pub const ALL: &[&dyn Format] = &[&dsh::Dsh, &pi::Pi];
+pub const ALL: &[&dyn Format] = &[&codex::Codex, &dsh::Dsh, &pi::Pi];
 
 /// The client of that name.
 #[must_use]

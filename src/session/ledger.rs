@@ -160,7 +160,8 @@ impl Ledger {
                 continue;
             }
             let session = if orphan {
-                owner.parent.clone().unwrap_or_else(|| owner.session.clone())
+                let named = own.owner.clone().filter(|named| *named != owner.session);
+                named.or(owner.parent.clone()).unwrap_or_else(|| owner.session.clone())
             } else {
                 owner.session.clone()
             };
@@ -196,6 +197,53 @@ impl Ledger {
     #[must_use]
     pub fn weak_keys(&self) -> u64 {
         self.completions.iter().filter(|completion| completion.weak).count() as u64
+    }
+}
+
+/// Finds out which records are copies in logs that cannot tell by themselves: the longest row of figures at the beginning
+/// that the parent has too, or, where the parent is gone, that another of its children has.
+pub fn align(accounts: &mut [Account]) {
+    let mut order: Vec<usize> = (0..accounts.len()).collect();
+    order.sort_by_key(|at| (accounts[*at].created, accounts[*at].session.clone()));
+    for &at in &order {
+        let unknown = |usage: &Usage| usage.inherited.is_none() && usage.figures.is_some();
+        let Some(parent) = accounts[at].parent.clone() else { continue };
+        if !accounts[at].usages.iter().any(unknown) {
+            continue;
+        }
+        let same = |a: &Account, b: &Account| {
+            let pairs = a.usages.iter().zip(&b.usages);
+            pairs.take_while(|(a, b)| a.figures.is_some() && a.figures == b.figures).count()
+        };
+        let client = accounts[at].client;
+        let known = accounts
+            .iter()
+            .position(|other| other.client == client && other.session == parent);
+        let copies = match known {
+            Some(known) => same(&accounts[at], &accounts[known]),
+            None => (0..accounts.len())
+                .filter(|other| {
+                    let sibling = &accounts[*other];
+                    sibling.parent.as_ref() == Some(&parent) && sibling.session != accounts[at].session
+                })
+                .map(|other| same(&accounts[at], &accounts[other]))
+                .max()
+                .unwrap_or(0),
+        };
+        for nth in 0..copies {
+            let (key, owner) = match known {
+                Some(known) => {
+                    let theirs = &accounts[known].usages[nth];
+                    (theirs.key.clone(), theirs.owner.clone().unwrap_or_else(|| parent.clone()))
+                }
+                None => {
+                    let figures = accounts[at].usages[nth].figures.unwrap_or_default();
+                    (format!("{parent} {figures:032x} {nth}"), parent.clone())
+                }
+            };
+            let usage = &mut accounts[at].usages[nth];
+            (usage.key, usage.owner, usage.inherited) = (key, Some(owner), Some(true));
+        }
     }
 }
 

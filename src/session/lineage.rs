@@ -18,7 +18,9 @@ pub(super) fn older(facts: &Facts, path: &[u32]) -> usize {
 pub fn seed(child: &Thread<'_>, parent: &Session) -> Seed {
     let (facts, format) = (&child.session.facts, child.session.format);
     if let Some(kept) = format.seed(facts, child.path()) {
-        return Seed { kept, last: None, length: format.seed_length(facts, &child.path()[..kept]) };
+        let inherited = &child.path()[..kept];
+        let weight = inherited.iter().map(|line| format.weight(facts, *line)).sum();
+        return Seed { kept, last: None, length: format.seed_length(facts, inherited), weight };
     }
     let theirs: HashSet<(&str, u32)> =
         parent.facts.all().iter().filter_map(|stated| linked(&parent.facts, stated.fact)).collect();
@@ -34,7 +36,7 @@ pub fn seed(child: &Thread<'_>, parent: &Session) -> Seed {
         .checked_sub(1)
         .and_then(|last| copied(&child.path()[last]))
         .map(|(id, _)| id.to_owned());
-    Seed { kept, last, length: kept as u64 }
+    Seed { kept, last, length: kept as u64, weight: kept as u64 }
 }
 
 /// The inherited part of a child.
@@ -46,6 +48,8 @@ pub struct Seed {
     pub last: Option<String>,
     /// Its length in the client's own unit.
     pub length: u64,
+    /// How much of the parent's history it is, in the unit of [`crate::format::Format::weight`].
+    pub weight: u64,
 }
 
 fn linked(facts: &Facts, fact: Fact) -> Option<(&str, u32)> {

@@ -4,6 +4,7 @@
 
 mod boundary;
 mod branch;
+mod enough;
 pub mod history;
 mod intake;
 pub mod ledger;
@@ -62,18 +63,24 @@ pub struct Damage {
 impl Session {
     /// Reads every line of `log`. The client is told from the log unless `wanted` names it.
     pub fn read(log: Log, wanted: Option<&'static dyn Format>) -> Result<Self> {
-        Self::read_for(log, wanted, false)
+        Self::read_for(log, wanted, false, None)
+    }
+
+    /// The same as far as a cut at `at` needs it: where nothing that follows can matter, the rest is not read.
+    pub fn read_to(log: Log, wanted: Option<&'static dyn Format>, at: &At) -> Result<Self> {
+        Self::read_for(log, wanted, false, Some(at))
     }
 
     /// The same, with every record of usage.
     pub fn read_usages(log: Log, wanted: Option<&'static dyn Format>) -> Result<Self> {
-        Self::read_for(log, wanted, true)
+        Self::read_for(log, wanted, true, None)
     }
 
     fn read_for(
         mut log: Log,
         wanted: Option<&'static dyn Format>,
         keep_usages: bool,
+        at: Option<&At>,
     ) -> Result<Self> {
         let head = log.head(HEAD)?;
         if head.trim_ascii().is_empty() {
@@ -85,19 +92,25 @@ impl Session {
         let format = wanted.or_else(|| format::of(&Head(&head))).ok_or_else(|| unknown(&head))?;
         drop(head);
         let mut facts = Facts::new(keep_usages);
-        let mut intake = intake::Intake::new(format.reader());
-        log.each(|line| {
-            intake.take(line, &mut facts);
-            Ok(())
+        let intake = std::cell::RefCell::new(intake::Intake::new(format.reader()));
+        let mut goal = at.map(|at| enough::Enough::of(at));
+        log.each_until(&mut |own| intake.borrow_mut().part(own), &mut |line| {
+            intake.borrow_mut().take(line, &mut facts);
+            Ok(!goal.as_mut().is_some_and(|goal| goal.reached(format, &facts)))
         })?;
-        let intake = intake.finish(&mut facts);
+        let intake = intake.into_inner().finish(&mut facts);
         let mut findings = intake.findings;
-        let last = log.lines() + 1;
-        findings.extend(
-            log.findings()
-                .cloned()
-                .map(|finding| if finding.line.is_none() { finding.on(last) } else { finding }),
-        );
+        let (first, last) = (log.own_first(), log.lines() + 1);
+        // What concerns a file as a whole stands before what its first line says.
+        let of_files: Vec<Finding> = log
+            .findings()
+            .cloned()
+            .map(|finding| match finding.line {
+                None => finding.on(last),
+                Some(line) => finding.on(line + first),
+            })
+            .collect();
+        findings.splice(0..0, of_files);
         if let Some((byte, len)) = log.torn_tail()
             && !findings
                 .iter()
@@ -124,7 +137,9 @@ impl Session {
                 .into());
         };
         findings.extend(identity(&log, format, header));
-        findings.extend(order::check(&log, &facts)?);
+        if !log.is_excerpt() {
+            findings.extend(order::check(&log, &facts, format.number_name())?);
+        }
         facts.settle();
         findings.sort_by_key(|finding| finding.line.unwrap_or(0));
         Ok(Self { log, format, facts, findings, damage: intake.damage, blank: intake.blank })
@@ -134,6 +149,24 @@ impl Session {
     #[must_use]
     pub fn header(&self) -> &Header {
         self.facts.header.as_ref().expect("a session is only made with a header")
+    }
+
+    /// A finding as people look for it: by the line in its file, and the file where that is not the session's own.
+    #[must_use]
+    pub fn placed(&self, mut finding: Finding) -> Finding {
+        if self.log.files() == 1 {
+            return finding;
+        }
+        if let Some(line) = finding.line {
+            let (path, number) = self.log.place(line.saturating_sub(1));
+            finding.line = Some(number);
+            if path != self.log.path() {
+                finding = finding.with("path", path.map(|path| path.display().to_string()));
+            }
+        }
+        let place = |line: usize| self.log.place(line.saturating_sub(1)).1;
+        finding.lines = finding.lines.map(|lines| lines.map(place));
+        finding
     }
 
     /// The session's id.

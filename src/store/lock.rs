@@ -1,8 +1,8 @@
 //! Our own lock, the client's where it has one, and who else has a log open.
 
 use std::{
-    fs::{self, File, OpenOptions, TryLockError},
-    os::unix::fs::{MetadataExt, OpenOptionsExt},
+    fs::{self, DirBuilder, File, OpenOptions, TryLockError},
+    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
     path::Path,
 };
 
@@ -24,6 +24,10 @@ pub fn hold(path: &Path, client_lock: Option<&Path>, id: &str) -> Result<Held> {
     own.lock().map_err(Error::io("lock", path))?;
     let mut locks = vec![own];
     if let Some(lock) = client_lock {
+        if let Some(folder) = lock.parent().filter(|folder| !folder.exists()) {
+            // The client makes it with its first session.
+            DirBuilder::new().mode(0o700).create(folder).map_err(Error::io("make", folder))?;
+        }
         let file = OpenOptions::new()
             .create(true)
             .append(true)

@@ -23,7 +23,7 @@ use crate::{
     error::{Error, Result},
     finding::{Code, Finding},
     format::{Birth, Message, Note, Origin},
-    log::{Draft, Encoding, Log, Stamp},
+    log::{Draft, Encoding, Stamp},
     ops::{self, Cut, Intent, Policy},
     session::{At, History, Session, Turns},
     store::{self, Record, State, Written},
@@ -83,6 +83,8 @@ pub struct Order<'a> {
     pub out: Option<&'a Path>,
     /// The words of a side session's framing.
     pub framing: Option<String>,
+    /// Whether the child must hold all that it inherits.
+    pub flatten: bool,
 }
 
 /// What was made.
@@ -126,7 +128,7 @@ pub fn make(
     present: impl FnOnce(Made) -> Box<dyn Report>,
 ) -> Result<Answer> {
     let making = order.making;
-    let opened = order.pick.open(run)?;
+    let opened = order.pick.open_to(run, Some(order.at))?;
     let session = &opened.session;
     let mut answer = Answer {
         source: Some(report::source(session, opened.path.clone())),
@@ -165,7 +167,7 @@ fn plan(run: &Run, order: &Order<'_>, opened: &Opened, answer: &mut Answer) -> R
     }
     let policy = making.allow.policy(&making.drop, run.global.strict);
     if let Some(before) = &before
-        && let Some(made) = replayed(before, opened, order, &policy)?
+        && let Some(made) = replayed(run, before, opened, order, &policy)?
     {
         if before.state == State::Prepared {
             // The crash came between the write and this step.
@@ -185,10 +187,14 @@ fn plan(run: &Run, order: &Order<'_>, opened: &Opened, answer: &mut Answer) -> R
         let message = "another session has that title";
         answer.findings.push(Finding::new(Code::TitleInUse, message));
     }
-    let title = title.unwrap_or_else(|| match &again {
-        Some(Record { written: Written { title: Some(title), .. }, .. }) => title.clone(),
-        _ => title::next(opened.title().as_deref(), order.verb, &taken),
-    });
+    let title = match (title, &again) {
+        (Some(title), _) => title,
+        (None, Some(Record { written: Written { title: Some(title), .. }, .. })) => title.clone(),
+        _ => {
+            let parent = title::of_parent(&home, &journal, opened)?;
+            title::next(parent.as_deref(), order.verb, &taken)
+        }
+    };
     let plan = Plan::new(run, order, opened, cut, home, title, again.as_ref())?;
     answer.findings.extend(report::compacted(&plan.planned));
     plan.carry_out(order, &journal, request, again.is_some(), &policy)
@@ -229,6 +235,14 @@ impl<'a> Plan<'a> {
         let cwd = cwd.map(|cwd| run.env.absolute(cwd).display().to_string());
         let id = again.map(|again| again.written.id.clone()).or_else(|| order.making.id.clone());
         let kept: &[u32] = if inherit { &cut.kept } else { &[] };
+        let version = session.format.written_version(session.header().version);
+        let refers = inherit
+            && session.format.refers(version)
+            && !order.flatten
+            && order.making.drop.is_empty()
+            && opened.manifest.is_none()
+            && opened.path.is_some()
+            && order.out.is_none_or(|out| home.holds(&run.env.absolute(out)));
         let birth = Birth {
             id: id.unwrap_or_else(|| session.format.layout().new_id()),
             at: again.map_or(run.now, |again| again.at),
@@ -237,7 +251,9 @@ impl<'a> Plan<'a> {
             parent,
             parent_path,
             seed_length: session.format.seed_length(&session.facts, kept),
-            version: session.format.written_version(session.header().version),
+            version,
+            base: refers.then(|| ops::base_of(&cut)).flatten(),
+            aside: order.verb == "side",
         };
         let words = order.framing.clone();
         let framing = words.map(|text| ops::framing(&birth.id, &birth.parent, text));
@@ -283,9 +299,13 @@ impl<'a> Plan<'a> {
         }
         store::create(&self.place, &draft, self.encoding, self.opened.session.log.stamp())?;
         let counts = self.read_back(&draft, policy).inspect_err(|_| {
+            // What cannot be trusted is not left behind.
             let _ = fs::remove_file(&self.place);
         })?;
         unchanged(self.opened)?;
+        if let Some(logs) = self.home.logs.as_deref().filter(|_| !self.elsewhere) {
+            store::name_in_index(self.opened.session.format.layout(), logs, birth)?;
+        }
         journal.add(&Record { state: State::Committed, ..record })?;
         Ok(self.made(&self.place, counts))
     }
@@ -320,7 +340,8 @@ impl<'a> Plan<'a> {
             })),
             boundary: report::object(json!({
                 "at": cut.thread.name_of(cut.boundary),
-                "line": cut.thread.line_before(cut.boundary),
+                "line": cut.thread.file_line_before(cut.boundary),
+                "records": cut.boundary.keep(),
                 "messages": planned.messages.len(),
                 "seed_length": birth.seed_length,
                 "hash": planned.hash(),
@@ -336,7 +357,8 @@ impl<'a> Plan<'a> {
 
     /// The child as its client will see it; its history must be the planned one, and the framing once behind it.
     fn read_back(&self, draft: &Draft<'_>, policy: &Policy) -> Result<Counts> {
-        let child = Session::read(Log::open(&self.place)?, Some(self.opened.session.format))?;
+        let log = store::open(&self.place, Some(&self.home.store))?;
+        let child = Session::read(log, Some(self.opened.session.format))?;
         let thread = child.thread(None)?;
         let history = History::of(&thread, thread.path().len(), thread.seed)?;
         let planned = &self.planned;
@@ -344,7 +366,7 @@ impl<'a> Plan<'a> {
         let same = history.digests.starts_with(&planned.digests)
             && history.digests.len() == framed
             && history.system == planned.system
-            && child.log.lines() == draft.lines();
+            && child.log.lines() - child.log.own_first() == draft.lines();
         let bad = thread.findings().into_iter().find(|finding| policy.stops(finding));
         if same && bad.is_none() {
             return Ok(Counts::of(history.messages.len(), &thread.turns));
@@ -423,6 +445,7 @@ fn unchanged(opened: &Opened) -> Result<()> {
 
 /// The child of an earlier run with the same request, if it is there and whole.
 fn replayed(
+    run: &Run,
     before: &Record,
     opened: &Opened,
     order: &Order<'_>,
@@ -430,7 +453,7 @@ fn replayed(
 ) -> Result<Option<Made>> {
     let path = &before.written.path;
     let format = opened.session.format;
-    let child = Log::open(path).and_then(|log| Session::read(log, Some(format)));
+    let child = store::open(path, Some(&run.store)).and_then(|log| Session::read(log, Some(format)));
     let Some(child) = child.ok().filter(|child| child.id() == before.written.id) else {
         return Ok(None);
     };
@@ -441,7 +464,10 @@ fn replayed(
     let size = |key: &str| usize::try_from(number(key)).unwrap_or(0);
     let inherited = size("messages");
     // The boundary is told as it was found then; the parent may have gone on since.
-    let at = At::Line(size("line"));
+    let at = match before.boundary.get("records").and_then(Value::as_u64) {
+        Some(_) => At::Records(size("records")),
+        None => At::Line(size("line")),
+    };
     let leaf = order.making.leaf.as_deref();
     let cut = ops::cut(&opened.session, &Intent { at: &at, leaf, policy }).ok();
     let told = cut.as_ref().map(|cut| BoundaryReport::of(&cut.thread, cut.boundary, inherited));
@@ -501,7 +527,7 @@ fn request(order: &Order<'_>, opened: &Opened, title: Option<&str>) -> Map<Strin
     report::object(json!({
         "verb": order.verb, "source": opened.parent().0, "at": format!("{:?}", order.at), "title": title, "id": making.id,
         "cwd": making.cwd, "out": order.out, "context": format!("{:?}", making.context), "leaf": making.leaf,
-        "framing": order.framing, "drop": making.drop,
+        "framing": order.framing, "drop": making.drop, "flatten": order.flatten,
     }))
 }
 

@@ -6,9 +6,10 @@ use serde_json::Value;
 
 use super::home::Home;
 use crate::{
+    cli::pick::Opened,
     error::{Error, Result},
     ops,
-    store::{Journal, Record},
+    store::{self, Journal, Record},
 };
 
 /// The longest title, in characters.
@@ -38,6 +39,27 @@ pub(super) fn taken(home: &Home, journal: &Journal, parent: &str) -> Result<Hash
         journal.records()?.into_iter().filter(of_parent).filter_map(|record| record.written.title),
     );
     Ok(taken)
+}
+
+/// The title of the parent: its client's index has the last word, then the log, then our own record of its birth, then
+/// what the client would show.
+pub(super) fn of_parent(home: &Home, journal: &Journal, opened: &Opened) -> Result<Option<String>> {
+    let layout = opened.session.format.layout();
+    let id = opened.parent().0;
+    let named = home.logs.as_deref().and_then(|logs| store::names(layout, logs).remove(&id));
+    if named.is_some() {
+        return Ok(named);
+    }
+    if opened.manifest.is_none() && opened.session.facts.title.is_none() {
+        let born = |record: Record| {
+            let birth = record.op != "merge" && record.written.id == id;
+            birth.then_some(record.written.title).flatten()
+        };
+        if let Some(title) = journal.records()?.into_iter().rev().find_map(born) {
+            return Ok(Some(title));
+        }
+    }
+    Ok(opened.title())
 }
 
 /// `<parent title>(fork<num>)`, the first that is free.

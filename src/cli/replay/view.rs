@@ -164,7 +164,8 @@ impl Rows<'_> {
                 make_up(&mut owed, &mut rows);
             }
             owed.retain(|call| !unfolded.results.contains(call));
-            owed.extend(unfolded.calls.iter().map(|(id, ..)| id.clone()));
+            let made = unfolded.calls.iter().map(|(id, ..)| id);
+            owed.extend(made.filter(|id| !unfolded.results.contains(id)).cloned());
             let calls: Vec<Value> = unfolded.calls.iter().map(|(id, name, arguments)| json!({ "id": id, "name": name, "arguments": arguments })).collect();
             rows.push(json!({ "role": message.role.name(), "text": unfolded.text, "calls": calls, "results": unfolded.results, "made_up": false }));
         }

@@ -31,7 +31,7 @@ pub(super) fn of(facts: &Facts, path: &[u32]) -> Vec<Message> {
                 None => place.on(line),
             };
             let origin = if summary { Origin::Compaction } else { Origin::Own };
-            messages.push(Message { line, role, body, origin, sent });
+            messages.push(Message { line, role, body, items: Vec::new(), origin, sent });
         }
     }
     messages

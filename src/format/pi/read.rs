@@ -324,6 +324,7 @@ impl PiReader {
             tokens,
             cost: cost.and_then(nano_dollars),
             inherited: Some(inherited(entry, facts)),
+            ..Usage::default()
         });
     }
 }

@@ -1,0 +1,214 @@
+//! What was paid: records of single responses where there are any, else the steps of a running total.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::{millis_of, wire};
+use crate::{
+    fact::{Facts, Id, Tokens, Usage},
+    format::json::count,
+};
+
+/// Counters as the client gives them, which a copy keeps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Vector {
+    input: u64,
+    cached: u64,
+    written: u64,
+    output: u64,
+    reasoning: u64,
+}
+
+impl Vector {
+    pub fn of(counts: &wire::Counts<'_>) -> Self {
+        Self {
+            input: count(counts.input_tokens),
+            cached: count(counts.cached_input_tokens),
+            written: count(counts.cache_write_input_tokens),
+            output: count(counts.output_tokens),
+            reasoning: count(counts.reasoning_output_tokens),
+        }
+    }
+
+    /// The step from `before`; none where some counter went back.
+    fn since(self, before: Self) -> Option<Self> {
+        Some(Self {
+            input: self.input.checked_sub(before.input)?,
+            cached: self.cached.checked_sub(before.cached)?,
+            written: self.written.checked_sub(before.written)?,
+            output: self.output.checked_sub(before.output)?,
+            reasoning: self.reasoning.checked_sub(before.reasoning)?,
+        })
+    }
+
+    /// As counters that have nothing in common.
+    pub fn tokens(self) -> Tokens {
+        Tokens {
+            input: self.input.saturating_sub(self.cached).saturating_sub(self.written),
+            cache_read: self.cached,
+            cache_write_5m: self.written,
+            cache_write_1h: 0,
+            output: self.output,
+            reasoning: self.reasoning,
+        }
+    }
+
+    fn key(self) -> String {
+        format!("{}.{}.{}.{}", self.input, self.cached, self.written, self.output)
+    }
+}
+
+/// A session that may have made a call, and when it began, in milliseconds.
+pub(super) type Maker = (String, Option<i64>);
+
+/// The memory of one file.
+#[derive(Default)]
+pub(super) struct Tally {
+    /// The file's own session first, then those whose headers it copied.
+    pub makers: Vec<Maker>,
+    /// Whether the session has a parent, so that records may be copies.
+    pub child: bool,
+    /// Whether single responses were recorded: from then on the running totals say the same again.
+    recorded: bool,
+    total: Option<Vector>,
+    resets: u32,
+    /// The models of turns, and the one in force.
+    models: HashMap<Id, String>,
+    model: Option<String>,
+}
+
+impl Tally {
+    /// A context line names the model of a turn, and of what stands below it. At a compaction it stands behind the usage.
+    pub fn context(&mut self, turn: Option<Id>, model: &str, facts: &mut Facts) {
+        self.model = Some(model.to_owned());
+        let Some(turn) = turn else { return };
+        self.models.insert(turn, model.to_owned());
+        for usage in facts.usages.iter_mut().rev().take_while(|usage| usage.turn == Some(turn)) {
+            usage.model = Some(model.to_owned());
+        }
+    }
+
+    fn model_of(&self, turn: Option<Id>) -> Option<String> {
+        turn.and_then(|turn| self.models.get(&turn)).or(self.model.as_ref()).cloned()
+    }
+
+    /// One response.
+    pub fn record(
+        &mut self,
+        payload: &wire::Payload<'_>,
+        line: u32,
+        at: Option<DateTime<Utc>>,
+        facts: &mut Facts,
+    ) {
+        self.recorded = true;
+        let counts = payload.usage.and_then(|raw| serde_json::from_str(raw.get()).ok());
+        let (Some(counts), Some(key)) = (counts, &payload.response_id) else { return };
+        let turn = payload.turn_id.as_ref().map(|turn| facts.id(&turn.0));
+        let owner = payload.thread_id.as_ref().map(|thread| thread.owned());
+        let own = self.makers.first().map(|(id, _)| id);
+        facts.spend(Usage {
+            line,
+            key: key.owned(),
+            model: self.model_of(turn),
+            at,
+            tokens: Vector::of(&counts).tokens(),
+            inherited: Some(owner.is_some() && owner.as_ref() != own),
+            owner,
+            turn,
+            ..Usage::default()
+        });
+    }
+
+    /// A running total. The same again is no call; a smaller one was started anew.
+    pub fn total(
+        &mut self,
+        payload: &wire::Payload<'_>,
+        turn: Option<Id>,
+        line: u32,
+        at: Option<DateTime<Utc>>,
+        facts: &mut Facts,
+    ) {
+        let info = payload.info.and_then(|raw| serde_json::from_str::<wire::Info<'_>>(raw.get()).ok());
+        let Some(info) = info.filter(|_| !self.recorded) else { return };
+        let total = info.total_token_usage.as_ref().map(Vector::of);
+        let last = info.last_token_usage.as_ref().map(Vector::of);
+        let spent = match (total, self.total) {
+            (Some(total), Some(before)) if total == before => return,
+            (Some(total), Some(before)) => match total.since(before) {
+                Some(step) => step, // equal to the last response unless a line was lost
+                None => {
+                    self.resets += 1;
+                    last.unwrap_or(total)
+                }
+            },
+            // A child starts with its parent's total, so that the first one says nothing.
+            (Some(total), None) => last.unwrap_or(total),
+            (None, _) => match last {
+                Some(last) => last,
+                None => return,
+            },
+        };
+        self.total = total.or(self.total);
+        let (owner, inherited) = self.maker(turn.map(|turn| facts.name(turn)), at);
+        let figures = format!(
+            "{} {} {}",
+            total.map_or_else(String::new, Vector::key),
+            last.map_or_else(String::new, Vector::key),
+            self.resets
+        );
+        let moment = match total {
+            Some(_) => String::new(),
+            None => at.map_or_else(String::new, |at| at.to_rfc3339()),
+        };
+        facts.spend(Usage {
+            line,
+            key: key_of(&owner, &format!("{figures}{moment}")),
+            weak: total.is_none(),
+            model: self.model_of(turn),
+            at,
+            tokens: spent.tokens(),
+            inherited,
+            owner: Some(owner),
+            turn,
+            figures: Some(xxh3_128(figures.as_bytes())),
+            ..Usage::default()
+        });
+    }
+
+    /// Who made a call: the youngest of the sessions that were there when its turn began. A copied line without a turn
+    /// has the time of the copy, so that its owner is not known.
+    fn maker(&self, turn: Option<&str>, at: Option<DateTime<Utc>>) -> (String, Option<bool>) {
+        let own = self.makers.first().map(|(id, _)| id.clone()).unwrap_or_default();
+        if !self.child {
+            return (own, Some(false));
+        }
+        let turned = turn.and_then(millis_of);
+        let Some(time) = turned.or_else(|| at.map(|at| at.timestamp_millis())) else {
+            return (own, None);
+        };
+        let there = self.makers.iter().filter(|(_, began)| began.is_some_and(|began| began <= time));
+        let maker = there.max_by_key(|(_, began)| *began).or(self.makers.last());
+        match maker {
+            Some((id, _)) if *id != own => (id.clone(), Some(true)),
+            // Older than all of them: of an ancestor whose header is not here.
+            _ if self.makers.first().is_some_and(|(_, began)| began.is_some_and(|began| began > time)) => {
+                (own, Some(true))
+            }
+            _ => (own, turned.map(|_| false)),
+        }
+    }
+
+    /// Marks the call that a compaction was.
+    pub fn compaction(response: &str, facts: &mut Facts) {
+        if let Some(usage) = facts.usages.iter_mut().rev().find(|usage| usage.key == response) {
+            usage.kind = Some("compaction".into());
+        }
+    }
+}
+
+/// The key of a call that has no id: who made it, and the figures.
+fn key_of(owner: &str, figures: &str) -> String {
+    format!("{owner} {figures}")
+}
