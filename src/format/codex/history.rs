@@ -11,37 +11,38 @@ struct Entry {
     message: Message,
     /// Whether a person wrote it.
     asked: bool,
-    /// How many messages stood there when its turn began.
-    turn: usize,
+    /// How many messages stood there when the turn began that it opened.
+    from: usize,
 }
 
 /// The messages at the end of `path`.
 pub(super) fn of(facts: &Facts, path: &[u32]) -> Vec<Message> {
     let mut entries: Vec<Entry> = Vec::new();
-    let mut turn = 0;
+    let mut opened = None; // how many messages stood there when the open turn began, until somebody asked something
     for &line in path {
         let mut origin = Origin::Own;
         for fact in facts.of(line) {
             match fact {
-                Fact::Opened(_) => turn = entries.len(),
+                Fact::Opened(_) => opened = Some(entries.len()),
                 Fact::Compacted { .. } => {
                     entries.clear();
-                    (origin, turn) = (Origin::Compaction, 0);
+                    (origin, opened) = (Origin::Compaction, None);
                 }
                 Fact::Condensed => {
                     // The old form has no list: the person's words so far, then the summary.
                     entries.retain(|entry| entry.asked);
-                    (origin, turn) = (Origin::Compaction, entries.len());
+                    (origin, opened) = (Origin::Compaction, None);
                 }
                 Fact::Said(role, place) => {
                     let body = place.on(line);
                     let message =
                         Message { line, role, body, items: Vec::new(), origin, sent: true };
-                    entries.push(Entry { message, asked: false, turn });
+                    entries.push(Entry { message, asked: false, from: 0 });
                 }
                 Fact::Asked => {
+                    let at = entries.len().saturating_sub(1);
                     if let Some(last) = entries.last_mut() {
-                        last.asked = true;
+                        (last.asked, last.from) = (true, opened.take().unwrap_or(at));
                     }
                 }
                 Fact::Attached(place) => {
@@ -52,7 +53,7 @@ pub(super) fn of(facts: &Facts, path: &[u32]) -> Vec<Message> {
                 Fact::Retracted { turns, .. } => {
                     let keep = retracted(&entries, turns as usize);
                     entries.truncate(keep);
-                    turn = turn.min(keep);
+                    opened = None;
                 }
                 _ => {}
             }
@@ -68,7 +69,7 @@ fn retracted(entries: &[Entry], turns: usize) -> usize {
     match asked.len().saturating_sub(turns) {
         _ if turns == 0 || asked.is_empty() => entries.len(),
         0 => asked[0],
-        nth => entries[asked[nth]].turn.clamp(asked[nth - 1] + 1, asked[nth]),
+        nth => entries[asked[nth]].from.clamp(asked[nth - 1] + 1, asked[nth]),
     }
 }
 
