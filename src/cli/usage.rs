@@ -392,7 +392,11 @@ struct Scope {
 impl Scope {
     fn of(run: &Run, args: &Args) -> Result<Self> {
         if args.what.is_empty() {
-            return Ok(Self { named: live(run.store.logs(), false), around: Vec::new(), adopts: true });
+            return Ok(Self {
+                named: live(run.store.logs(), false),
+                around: Vec::new(),
+                adopts: true,
+            });
         }
         let (mut named, mut around, mut folders) = (Vec::new(), Vec::new(), 0);
         for name in &args.what {
@@ -454,13 +458,12 @@ impl Scope {
             .collect();
         for (_, other) in &mut others {
             // A session may have several files, each with calls of its own.
-            other.counted = own.contains(&other.session)
-                || !args.own && wanted.contains(&other.session);
+            other.counted =
+                own.contains(&other.session) || !args.own && wanted.contains(&other.session);
         }
         accounts.append(&mut others);
         accounts.sort_by(|(a, _), (b, _)| a.cmp(b));
-        let mut accounts: Vec<Account> =
-            accounts.into_iter().map(|(_, account)| account).collect();
+        let mut accounts: Vec<Account> = accounts.into_iter().map(|(_, account)| account).collect();
         ledger::align(&mut accounts);
         accounts
     }

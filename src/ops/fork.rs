@@ -30,7 +30,8 @@ pub fn base_of(cut: &Cut<'_>) -> Option<Base> {
     let last = *cut.kept.last()?;
     let (path, bytes) = session.log.end_of(last as usize);
     let layout = session.format.layout();
-    let file = path.and_then(|path| layout.file_id(path)).unwrap_or_else(|| session.id().to_owned());
+    let file =
+        path.and_then(|path| layout.file_id(path)).unwrap_or_else(|| session.id().to_owned());
     let end = session.facts.of(last).find_map(|fact| match fact {
         Fact::Numbered { first, count } => Some(u64::from(first) + u64::from(count)),
         _ => None,

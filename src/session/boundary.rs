@@ -245,9 +245,8 @@ fn named<'a>(thread: &'a Thread<'_>, name: &str) -> Result<&'a Turn> {
     if let Some(turn) = turns.iter().find(|turn| turn.id == Some(id)) {
         return Ok(turn);
     }
-    let opens = |at: usize| {
-        thread.session.facts.of(thread.path()[at]).any(|fact| fact == Fact::Opened(id))
-    };
+    let opens =
+        |at: usize| thread.session.facts.of(thread.path()[at]).any(|fact| fact == Fact::Opened(id));
     let at = (0..thread.path().len())
         .find(|at| thread.record_id(*at) == Some(id) || opens(*at))
         .ok_or_else(unknown)?;

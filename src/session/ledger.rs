@@ -216,30 +216,27 @@ pub fn align(accounts: &mut [Account]) {
             pairs.take_while(|(a, b)| a.figures.is_some() && a.figures == b.figures).count()
         };
         let client = accounts[at].client;
-        let known = accounts
-            .iter()
-            .position(|other| other.client == client && other.session == parent);
+        let known =
+            accounts.iter().position(|other| other.client == client && other.session == parent);
         let copies = match known {
             Some(known) => same(&accounts[at], &accounts[known]),
             None => (0..accounts.len())
                 .filter(|other| {
                     let sibling = &accounts[*other];
-                    sibling.parent.as_ref() == Some(&parent) && sibling.session != accounts[at].session
+                    sibling.parent.as_ref() == Some(&parent)
+                        && sibling.session != accounts[at].session
                 })
                 .map(|other| same(&accounts[at], &accounts[other]))
                 .max()
                 .unwrap_or(0),
         };
         for nth in 0..copies {
-            let (key, owner) = match known {
-                Some(known) => {
-                    let theirs = &accounts[known].usages[nth];
-                    (theirs.key.clone(), theirs.owner.clone().unwrap_or_else(|| parent.clone()))
-                }
-                None => {
-                    let figures = accounts[at].usages[nth].figures.unwrap_or_default();
-                    (format!("{parent} {figures:032x} {nth}"), parent.clone())
-                }
+            let (key, owner) = if let Some(known) = known {
+                let theirs = &accounts[known].usages[nth];
+                (theirs.key.clone(), theirs.owner.clone().unwrap_or_else(|| parent.clone()))
+            } else {
+                let figures = accounts[at].usages[nth].figures.unwrap_or_default();
+                (format!("{parent} {figures:032x} {nth}"), parent.clone())
             };
             let usage = &mut accounts[at].usages[nth];
             (usage.key, usage.owner, usage.inherited) = (key, Some(owner), Some(true));

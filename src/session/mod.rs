@@ -93,7 +93,7 @@ impl Session {
         drop(head);
         let mut facts = Facts::new(keep_usages);
         let intake = std::cell::RefCell::new(intake::Intake::new(format.reader()));
-        let mut goal = at.map(|at| enough::Enough::of(at));
+        let mut goal = at.map(enough::Enough::of);
         log.each_until(&mut |own| intake.borrow_mut().part(own), &mut |line| {
             intake.borrow_mut().take(line, &mut facts);
             Ok(!goal.as_mut().is_some_and(|goal| goal.reached(format, &facts)))

@@ -35,7 +35,8 @@ pub fn open(path: &Path, store: Option<&Store>) -> Result<Log> {
         };
         let place = canonical(&found);
         if seen.contains(&place) {
-            let message = format!("this log continues {}, which comes to continue itself", base.file);
+            let message =
+                format!("this log continues {}, which comes to continue itself", base.file);
             let finding = Finding::new(Code::HistoryBaseCycle, message);
             wrong = Some(finding.on(1).with("history_base", base.file.as_str()));
             links.clear();
@@ -61,7 +62,11 @@ pub fn open(path: &Path, store: Option<&Store>) -> Result<Log> {
 /// Whether the bytes that a log continues are there and end where it says.
 fn check(format: &dyn Format, (link, bytes): &(Log, u64), base: &Base) -> Result<Option<Finding>> {
     if *bytes > link.len() {
-        let message = format!("{} has {} bytes, not the {bytes} that this log continues", base.file, link.len());
+        let message = format!(
+            "{} has {} bytes, not the {bytes} that this log continues",
+            base.file,
+            link.len()
+        );
         return Ok(Some(missing(message, base).with("got", link.len())));
     }
     if !link.ends_line_at(*bytes)? {
@@ -86,14 +91,14 @@ fn last_number(format: &dyn Format, link: &Log, bytes: u64) -> Result<Option<u64
     let mut window = 64 * 1024;
     loop {
         let from = bytes.saturating_sub(window);
-        let tail = link.slice(from..bytes)?;
-        let line = tail.strip_suffix(b"\n").unwrap_or(&tail);
-        let start = memchr::memrchr(b'\n', line);
+        let end = link.slice(from..bytes)?;
+        let whole = end.strip_suffix(b"\n").unwrap_or(&end);
+        let start = memchr::memrchr(b'\n', whole);
         if start.is_none() && from > 0 {
             window *= 4;
             continue;
         }
-        return Ok(format.number_of(&line[start.map_or(0, |at| at + 1)..]));
+        return Ok(format.number_of(&whole[start.map_or(0, |at| at + 1)..]));
     }
 }
 

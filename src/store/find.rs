@@ -217,7 +217,7 @@ impl Store {
     #[must_use]
     pub fn glances(&self) -> Vec<Glance> {
         let mut names: HashMap<PathBuf, HashMap<String, String>> = HashMap::new();
-        let mut named = |mut glance: Glance| {
+        let mut with_name = |mut glance: Glance| {
             if let Some((format, root)) = layout_of(&glance.path) {
                 let names = names
                     .entry(root)
@@ -229,7 +229,7 @@ impl Store {
         live(self.logs(), true)
             .iter()
             .filter_map(|path| Glance::at(path))
-            .map(&mut named)
+            .map(&mut with_name)
             .collect()
     }
 }

@@ -1,11 +1,7 @@
 //! A client's own list of session names, where it keeps one beside its logs.
 
 use std::{
-    collections::HashMap,
-    fs::OpenOptions,
-    io::Write,
-    os::unix::fs::OpenOptionsExt,
-    path::Path,
+    collections::HashMap, fs::OpenOptions, io::Write, os::unix::fs::OpenOptionsExt, path::Path,
 };
 
 use crate::{
@@ -27,11 +23,7 @@ pub fn name_in_index(layout: &dyn Layout, root: &Path, birth: &Birth) -> Result<
     };
     line.push(b'\n');
     let failed = || Error::io("append to", &path);
-    let mut file = OpenOptions::new()
-        .create(true)
-        .append(true)
-        .mode(0o600)
-        .open(&path)
-        .map_err(failed())?;
+    let mut file =
+        OpenOptions::new().create(true).append(true).mode(0o600).open(&path).map_err(failed())?;
     file.write_all(&line).and_then(|()| file.sync_data()).map_err(failed())
 }

@@ -453,7 +453,8 @@ fn replayed(
 ) -> Result<Option<Made>> {
     let path = &before.written.path;
     let format = opened.session.format;
-    let child = store::open(path, Some(&run.store)).and_then(|log| Session::read(log, Some(format)));
+    let child =
+        store::open(path, Some(&run.store)).and_then(|log| Session::read(log, Some(format)));
     let Some(child) = child.ok().filter(|child| child.id() == before.written.id) else {
         return Ok(None);
     };

@@ -112,7 +112,10 @@ pub(super) fn seed(facts: &Facts, path: &[u32]) -> Option<usize> {
         })
     });
     let named = path.iter().any(|line| {
-        of_line(*line, &|fact| matches!(fact, Fact::Opened(turn) if millis_of(facts.name(turn)).is_some()))
+        of_line(
+            *line,
+            &|fact| matches!(fact, Fact::Opened(turn) if millis_of(facts.name(turn)).is_some()),
+        )
     });
     own.or_else(|| (named || path.is_empty()).then_some(path.len()))
 }

@@ -143,13 +143,16 @@ fn file_name(birth: &Birth) -> String {
 /// Thread and rollout, as the name has them.
 fn ids(path: &Path) -> Option<(String, Option<String>)> {
     let name = path.file_name()?.to_str()?.strip_prefix("rollout-")?;
-    let name = [".jsonl", ".jsonl.zst", ".jsonl.zstd"].iter().find_map(|end| name.strip_suffix(end))?;
+    let name =
+        [".jsonl", ".jsonl.zst", ".jsonl.zstd"].iter().find_map(|end| name.strip_suffix(end))?;
     let (time, ids) = name.split_at_checked(20)?;
     let shape: String = time.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
     if shape != "0000-00-00T00-00-00-" {
         return None;
     }
-    let (thread, rollout) = ids.split_once('_').map_or((ids, None), |(thread, rollout)| (thread, Some(rollout)));
+    let (thread, rollout) =
+        ids.split_once('_').map_or((ids, None), |(thread, rollout)| (thread, Some(rollout)));
     let is_id = |id: &str| id.len() == 36 && Uuid::parse_str(id).is_ok();
-    (is_id(thread) && rollout.is_none_or(is_id)).then(|| (thread.to_owned(), rollout.map(str::to_owned)))
+    (is_id(thread) && rollout.is_none_or(is_id))
+        .then(|| (thread.to_owned(), rollout.map(str::to_owned)))
 }

@@ -47,7 +47,9 @@ impl Format for Codex {
 
     fn claims(&self, head: &Head<'_>) -> bool {
         // The header may be damaged; any whole line near the start tells.
-        let claim = |line| serde_json::from_slice::<wire::Claim<'_>>(line).is_ok_and(|claim| claim.is_ours());
+        let claim = |line| {
+            serde_json::from_slice::<wire::Claim<'_>>(line).is_ok_and(|claim| claim.is_ours())
+        };
         head.lines().filter(|line| !line.is_empty()).take(20).any(claim)
     }
 

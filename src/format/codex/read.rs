@@ -4,7 +4,10 @@ use chrono::{DateTime, Utc};
 use serde::de::Error as _;
 use serde_json::value::RawValue;
 
-use super::{BARE, CONTEXT, LEGACY, SETTINGS, PAGINATED, WRAPPED, millis_of, tally::Tally, wire, wire::Shape, write};
+use super::{
+    BARE, CONTEXT, LEGACY, PAGINATED, SETTINGS, WRAPPED, millis_of, tally::Tally, wire,
+    wire::Shape, write,
+};
 use crate::{
     fact::{Carrier, Ending, Fact, Facts, Header, Id, Role},
     finding::Code,
@@ -59,10 +62,13 @@ impl Reader for CodexReader {
             return self.bare_item(line, facts);
         }
         let wire::Line { timestamp, ordinal, kind, payload } = serde_json::from_slice(line.bytes)?;
-        let lacks = |what: &str| Fault::from(serde_json::Error::custom(format!("a line without {what}")));
+        let lacks =
+            |what: &str| Fault::from(serde_json::Error::custom(format!("a line without {what}")));
         // The client drops a line without a time.
         let timestamp = timestamp.ok_or_else(|| lacks("a timestamp"))?;
-        let (Some(kind), Some(payload)) = (kind, payload) else { return Err(lacks("type or payload")) };
+        let (Some(kind), Some(payload)) = (kind, payload) else {
+            return Err(lacks("type or payload"));
+        };
         let at = parse_time(&timestamp.0);
         self.number(number, ordinal, facts);
         if let Some(at) = at {
@@ -134,7 +140,8 @@ impl CodexReader {
         }
         let wire::Line { timestamp, ordinal, kind, payload } = serde_json::from_slice(line.bytes)?;
         let missing = |what: &str| Fault::new(Code::HeaderMissing, what);
-        let (Some(_), Some(payload)) = (kind.filter(|kind| kind.0 == "session_meta"), payload) else {
+        let (Some(_), Some(payload)) = (kind.filter(|kind| kind.0 == "session_meta"), payload)
+        else {
             return Err(missing("the first line is no session header"));
         };
         let meta: wire::Meta<'_> = serde_json::from_str(payload.get())?;
@@ -159,7 +166,9 @@ impl CodexReader {
             ("cli_version", meta.cli_version.is_some()),
         ];
         match needed.iter().find(|(_, there)| !there) {
-            Some((name, _)) => Err(missing(&format!("the session header lacks `{name}`, and its client does not open it"))),
+            Some((name, _)) => Err(missing(&format!(
+                "the session header lacks `{name}`, and its client does not open it"
+            ))),
             None => Ok(()),
         }
     }
@@ -342,7 +351,9 @@ impl CodexReader {
                 let turn = turn.unwrap_or_else(|| self.unnamed(number, facts));
                 facts.state(number, Fact::Opened(turn));
                 self.turn = Some(turn);
-                if let Some(header) = facts.header.as_mut().filter(|header| header.version == WRAPPED) {
+                if let Some(header) =
+                    facts.header.as_mut().filter(|header| header.version == WRAPPED)
+                {
                     header.version = LEGACY;
                 }
             }
@@ -368,7 +379,11 @@ impl CodexReader {
                 facts.state(number, Fact::Setting(SETTINGS));
                 facts.state(number, Fact::Setting(CONTEXT));
                 let own = facts.header.as_ref().filter(|_| !self.base).map(|header| &header.id);
-                if event.thread_id.as_ref().is_some_and(|thread| Some(thread.0.as_ref()) == own.map(String::as_str)) {
+                if event
+                    .thread_id
+                    .as_ref()
+                    .is_some_and(|thread| Some(thread.0.as_ref()) == own.map(String::as_str))
+                {
                     facts.state(number, Fact::Seeded);
                 }
             }

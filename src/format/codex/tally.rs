@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::xxh3_128;
 use super::{millis_of, wire};
 use crate::{
     fact::{Facts, Id, Tokens, Usage},
-    format::json::count,
+    format::json::{Text, count},
 };
 
 /// Counters as the client gives them, which a copy keeps.
@@ -106,7 +106,7 @@ impl Tally {
         let counts = payload.usage.and_then(|raw| serde_json::from_str(raw.get()).ok());
         let (Some(counts), Some(key)) = (counts, &payload.response_id) else { return };
         let turn = payload.turn_id.as_ref().map(|turn| facts.id(&turn.0));
-        let owner = payload.thread_id.as_ref().map(|thread| thread.owned());
+        let owner = payload.thread_id.as_ref().map(Text::owned);
         let own = self.makers.first().map(|(id, _)| id);
         facts.spend(Usage {
             line,
@@ -130,19 +130,17 @@ impl Tally {
         at: Option<DateTime<Utc>>,
         facts: &mut Facts,
     ) {
-        let info = payload.info.and_then(|raw| serde_json::from_str::<wire::Info<'_>>(raw.get()).ok());
+        let info =
+            payload.info.and_then(|raw| serde_json::from_str::<wire::Info<'_>>(raw.get()).ok());
         let Some(info) = info.filter(|_| !self.recorded) else { return };
         let total = info.total_token_usage.as_ref().map(Vector::of);
         let last = info.last_token_usage.as_ref().map(Vector::of);
         let spent = match (total, self.total) {
             (Some(total), Some(before)) if total == before => return,
-            (Some(total), Some(before)) => match total.since(before) {
-                Some(step) => step, // equal to the last response unless a line was lost
-                None => {
-                    self.resets += 1;
-                    last.unwrap_or(total)
-                }
-            },
+            (Some(total), Some(before)) => total.since(before).unwrap_or_else(|| {
+                self.resets += 1; // else the step equals the last response, unless a line was lost
+                last.unwrap_or(total)
+            }),
             // A child starts with its parent's total, so that the first one says nothing.
             (Some(total), None) => last.unwrap_or(total),
             (None, _) => match last {
@@ -188,12 +186,17 @@ impl Tally {
         let Some(time) = turned.or_else(|| at.map(|at| at.timestamp_millis())) else {
             return (own, None);
         };
-        let there = self.makers.iter().filter(|(_, began)| began.is_some_and(|began| began <= time));
+        let there =
+            self.makers.iter().filter(|(_, began)| began.is_some_and(|began| began <= time));
         let maker = there.max_by_key(|(_, began)| *began).or(self.makers.last());
         match maker {
             Some((id, _)) if *id != own => (id.clone(), Some(true)),
             // Older than all of them: of an ancestor whose header is not here.
-            _ if self.makers.first().is_some_and(|(_, began)| began.is_some_and(|began| began > time)) => {
+            _ if self
+                .makers
+                .first()
+                .is_some_and(|(_, began)| began.is_some_and(|began| began > time)) =>
+            {
                 (own, Some(true))
             }
             _ => (own, turned.map(|_| false)),

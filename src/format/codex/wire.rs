@@ -7,7 +7,10 @@ use serde_json::value::RawValue;
 
 use crate::{
     fact::Base,
-    format::{Unfolded, json::{Text, range}},
+    format::{
+        Unfolded,
+        json::{Text, range},
+    },
 };
 
 /// What tells a rollout's line from others.
@@ -28,8 +31,15 @@ pub(super) struct Claim<'a> {
 impl Claim<'_> {
     pub fn is_ours(&self) -> bool {
         let wrapped = |kind: &Text<'_>| {
-            ["session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state"]
-                .contains(&kind.0.as_ref())
+            [
+                "session_meta",
+                "response_item",
+                "event_msg",
+                "turn_context",
+                "compacted",
+                "world_state",
+            ]
+            .contains(&kind.0.as_ref())
                 && self.payload.is_some_and(|payload| payload.get().starts_with('{'))
         };
         match &self.kind {
@@ -156,10 +166,12 @@ impl Meta<'_> {
 
     /// Whether an agent of the client's own is at work, and the thread that sent it.
     pub fn spawned(&self) -> (bool, Option<String>) {
-        let source = self.source.and_then(|source| serde_json::from_str::<Source<'_>>(source.get()).ok());
+        let source =
+            self.source.and_then(|source| serde_json::from_str::<Source<'_>>(source.get()).ok());
         let Some(agent) = source.and_then(|source| source.subagent) else { return (false, None) };
         let spawn = serde_json::from_str::<Spawn<'_>>(agent.get()).ok();
-        let parent = spawn.and_then(|spawn| spawn.thread_spawn).and_then(|spawn| spawn.parent_thread_id);
+        let parent =
+            spawn.and_then(|spawn| spawn.thread_spawn).and_then(|spawn| spawn.parent_thread_id);
         (true, parent.map(|parent| parent.owned()))
     }
 }
@@ -281,9 +293,16 @@ pub(super) enum Shape {
 pub(super) fn shape(kind: &str) -> Shape {
     match kind {
         "message" => Shape::Message,
-        "function_call" | "custom_tool_call" | "local_shell_call" | "tool_search_call" => Shape::Call,
-        "reasoning" | "web_search_call" | "image_generation_call" | "compaction" | "agent_message"
-        | "compaction_summary" | "context_compaction" => Shape::Other,
+        "function_call" | "custom_tool_call" | "local_shell_call" | "tool_search_call" => {
+            Shape::Call
+        }
+        "reasoning"
+        | "web_search_call"
+        | "image_generation_call"
+        | "compaction"
+        | "agent_message"
+        | "compaction_summary"
+        | "context_compaction" => Shape::Other,
         kind if kind.ends_with("_output") => Shape::Result,
         _ => Shape::Unseen,
     }
@@ -319,7 +338,8 @@ pub(super) fn unfold_item(item: &[u8], into: &mut Unfolded) {
     match shape(&kind.0) {
         Shape::Call => {
             let name = item.name.map_or_else(|| kind.0.trim_end_matches("_call").to_owned(), text);
-            let arguments = item.arguments.or(item.input).or(item.action).map_or_else(String::new, text);
+            let arguments =
+                item.arguments.or(item.input).or(item.action).map_or_else(String::new, text);
             into.calls.push((id, name, arguments));
         }
         Shape::Result => into.results.push(id),

@@ -152,7 +152,8 @@ struct Folders<'a> {
 impl Writer for CodexWriter {
     fn header(&self, context: Context<'_>) -> Vec<u8> {
         let Context { birth, header, .. } = context;
-        let payload = serde_json::from_slice::<wire::Line<'_>>(header).ok().and_then(|line| line.payload);
+        let payload =
+            serde_json::from_slice::<wire::Line<'_>>(header).ok().and_then(|line| line.payload);
         let payload = payload.map_or("{}", RawValue::get);
         let parent: wire::Meta<'_> =
             serde_json::from_str(payload).expect("a header that was read can be read again");
@@ -173,9 +174,9 @@ impl Writer for CodexWriter {
             forked_from_ordinal_exclusive: base.map(|base| base.end),
             timestamp: &time,
             cwd,
-            runtime_workspace_roots: parent.runtime_workspace_roots.map(|roots| {
-                if moved { Roots::Own([cwd]) } else { Roots::Kept(roots) }
-            }),
+            runtime_workspace_roots: parent
+                .runtime_workspace_roots
+                .map(|roots| if moved { Roots::Own([cwd]) } else { Roots::Kept(roots) }),
             originator: Raw::of(parent.originator, "codex_cli_rs"),
             cli_version: Raw::of(parent.cli_version, "0.0.0"),
             instructions: parent.instructions,
@@ -192,9 +193,9 @@ impl Writer for CodexWriter {
                 end_byte_offset: base.bytes,
             }),
             multi_agent_version: parent.multi_agent_version,
-            context_window: parent.context_window.map(|_| Window {
-                window_id: uuid("", &digest(&["sessctl/window/1", &birth.id])),
-            }),
+            context_window: parent
+                .context_window
+                .map(|_| Window { window_id: uuid("", &digest(&["sessctl/window/1", &birth.id])) }),
             git: parent.git,
         };
         let ordinal = paginated.then(|| base.map_or(0, |base| base.end));
@@ -205,17 +206,13 @@ impl Writer for CodexWriter {
         context.birth.version != PAGINATED // A copy begins with the header of what it copies.
     }
 
-    fn adopt(
-        &self,
-        _index: u32,
-        _line: &[u8],
-        _context: Context<'_>,
-    ) -> Result<Adopted> {
+    fn adopt(&self, _index: u32, _line: &[u8], _context: Context<'_>) -> Result<Adopted> {
         Ok(Adopted::AsIs) // Turns, calls and records keep their ids; what names the parent goes on to name it.
     }
 
     fn renumber(&self, line: &[u8], number: u64) -> Result<Vec<u8>> {
-        let envelope: Envelope<'_> = serde_json::from_slice(line).map_err(|error| malformed(0, &error))?;
+        let envelope: Envelope<'_> =
+            serde_json::from_slice(line).map_err(|error| malformed(0, &error))?;
         let mut splice = Splice::default();
         if let Some(ordinal) = envelope.ordinal {
             splice.replace(range(line, ordinal), number.to_string());
@@ -231,11 +228,16 @@ impl Writer for CodexWriter {
         // Without its own settings a child runs on the model that is configured, not on its parent's. Where the parent
         // has none, copied context lines say it.
         context.birth.base.is_some()
-            || context.facts.all().iter().any(|stated| stated.fact == Fact::Setting(super::SETTINGS))
+            || context
+                .facts
+                .all()
+                .iter()
+                .any(|stated| stated.fact == Fact::Setting(super::SETTINGS))
     }
 
     fn setting(&self, line: &[u8], tip: &mut Tip, context: Context<'_>) -> Result<Vec<u8>> {
-        let envelope: Envelope<'_> = serde_json::from_slice(line).map_err(|error| malformed(0, &error))?;
+        let envelope: Envelope<'_> =
+            serde_json::from_slice(line).map_err(|error| malformed(0, &error))?;
         let birth = context.birth;
         let mut splice = Splice::default();
         let mut put = |raw: Option<&RawValue>, with: Vec<u8>| {
@@ -292,7 +294,12 @@ impl Writer for CodexWriter {
     fn tip(&self, facts: &Facts, _path: &[u32], _last: Option<&[u8]>) -> Tip {
         let last = facts.all().iter().rev().find_map(|stated| number(facts, stated.line));
         let version = facts.header.as_ref().map_or(0, |header| header.version);
-        Tip { last: None, seq: last.map_or(0, |last| u64::from(last) + 1), time: facts.newest, version }
+        Tip {
+            last: None,
+            seq: last.map_or(0, |last| u64::from(last) + 1),
+            time: facts.newest,
+            version,
+        }
     }
 
     fn mark(&self, note: &Note) -> String {
