@@ -26,10 +26,14 @@ const PROMPT: usize = 200;
 pub(super) struct CodexReader {
     /// Whether the file in hand is the session's own; a log of one file is.
     base: bool,
-    /// The first line of the file in hand, once seen.
-    first: Option<u32>,
+    /// Whether the first line of the file in hand was seen.
+    begun: bool,
+    /// How many lines of it its client can decode: by this it names turns that have no name.
+    decoded: u32,
     /// Whether its lines are numbered.
     paginated: bool,
+    /// In an agent's own file: the number at which its own part begins. Of the copies before it the client shows no turn.
+    shown_from: u32,
     /// Whether its lines are bare items.
     bare: bool,
     /// The turn that is open by what was written down.
@@ -46,7 +50,7 @@ pub(super) struct CodexReader {
 impl Reader for CodexReader {
     fn part(&mut self, own: bool) {
         self.base = !own;
-        self.first = None;
+        (self.begun, self.decoded) = (false, 0);
     }
 
     fn read(&mut self, line: Line<'_>, facts: &mut Facts) -> Result<(), Fault> {
@@ -54,8 +58,8 @@ impl Reader for CodexReader {
             return Ok(());
         }
         let number = json::index(line);
-        if self.first.is_none() {
-            self.first = Some(number);
+        if !std::mem::replace(&mut self.begun, true) {
+            self.decoded = 1;
             return self.begin(line, facts);
         }
         if self.bare {
@@ -78,6 +82,18 @@ impl Reader for CodexReader {
                 facts.state(number, Fact::Older);
             }
         }
+        let known = matches!(
+            kind.0.as_ref(),
+            "session_meta"
+                | "response_item"
+                | "event_msg"
+                | "turn_context"
+                | "compacted"
+                | "world_state"
+                | "token_usage_record"
+                | "inter_agent_communication_metadata"
+        );
+        self.decoded += u32::from(known);
         match kind.0.as_ref() {
             "session_meta" => self.copied_header(number, payload, facts),
             "response_item" => {
@@ -85,6 +101,7 @@ impl Reader for CodexReader {
                 self.item(line, payload, &item, facts);
                 Ok(())
             }
+            "event_msg" if ordinal.is_some_and(|ordinal| ordinal < self.shown_from) => Ok(()),
             "event_msg" => {
                 let event = serde_json::from_str(payload.get())?;
                 self.event(line, &event, at, facts);
@@ -99,6 +116,7 @@ impl Reader for CodexReader {
                 if !self.settings {
                     facts.state(number, Fact::Setting(CONTEXT));
                 }
+                self.decoded -= u32::from(!context.is_current_context());
                 Ok(())
             }
             "compacted" => {
@@ -146,6 +164,8 @@ impl CodexReader {
         };
         let meta: wire::Meta<'_> = serde_json::from_str(payload.get())?;
         self.paginated = meta.is_paginated();
+        self.shown_from =
+            meta.subagent_history_start_ordinal.filter(|_| self.paginated).unwrap_or(0);
         self.number(number, ordinal, facts);
         let Some(id) = &meta.id else { return Err(missing("the session header has no id")) };
         let id = facts.id(&id.0);
@@ -348,7 +368,7 @@ impl CodexReader {
         let turn = event.turn_id.as_ref().map(|turn| facts.id(&turn.0));
         match event.kind.as_ref().map_or("", |kind| kind.0.as_ref()) {
             "task_started" | "turn_started" => {
-                let turn = turn.unwrap_or_else(|| self.unnamed(number, facts));
+                let turn = turn.unwrap_or_else(|| self.unnamed(facts));
                 facts.state(number, Fact::Opened(turn));
                 self.turn = Some(turn);
                 if let Some(header) =
@@ -366,7 +386,7 @@ impl CodexReader {
                 self.turn = None;
             }
             "user_message" if !self.paginated => {
-                let turn = self.unnamed(number, facts);
+                let turn = self.unnamed(facts);
                 facts.state(number, Fact::Implied(turn));
             }
             "thread_rolled_back" => {
@@ -392,8 +412,8 @@ impl CodexReader {
     }
 
     /// The name that the client gives a turn which has none: the place of its first event in the file.
-    fn unnamed(&self, number: u32, facts: &mut Facts) -> Id {
-        facts.id(&format!("rollout-{}", number - self.first.unwrap_or(0)))
+    fn unnamed(&self, facts: &mut Facts) -> Id {
+        facts.id(&format!("rollout-{}", self.decoded.saturating_sub(1)))
     }
 
     fn compacted(&self, line: Line<'_>, compacted: &wire::Payload<'_>, facts: &mut Facts) {

@@ -106,6 +106,21 @@ pub(super) struct Payload<'a> {
     pub replacement_history: Option<&'a RawValue>,
     #[serde(borrow)]
     pub model: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub sandbox_policy: Option<&'a RawValue>,
+}
+
+impl Payload<'_> {
+    /// Whether the client of today can decode a context line: 0.47 named the kind of a sandbox by another key.
+    pub fn is_current_context(&self) -> bool {
+        #[derive(Deserialize)]
+        struct Policy<'a> {
+            #[serde(rename = "type", borrow)]
+            kind: Option<Text<'a>>,
+        }
+        let Some(policy) = self.sandbox_policy else { return true };
+        serde_json::from_str::<Policy<'_>>(policy.get()).is_ok_and(|policy| policy.kind.is_some())
+    }
 }
 
 /// The header of a file.
