@@ -50,10 +50,10 @@ impl BoundaryReport {
 /// What a cut leaves behind.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct LeftOut {
-    /// Records behind the boundary or on other branches.
-    pub lines: usize,
+    /// Records behind the boundary or on other branches; none where the rest of a large log was not read.
+    pub lines: Option<usize>,
     /// Messages of the active path behind the boundary.
-    pub messages: usize,
+    pub messages: Option<usize>,
 }
 
 /// A session that was made.

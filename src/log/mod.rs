@@ -304,7 +304,7 @@ impl Log {
         self.bytes(start + u64::from(span.at), u64::from(span.len))
     }
 
-    /// A range of the bytes of the only file.
+    /// The bytes at a range of addresses.
     pub fn slice(&self, range: Range<u64>) -> Result<Vec<u8>> {
         self.bytes(range.start, range.end - range.start)
     }

@@ -31,6 +31,9 @@ use crate::{
 /// How much of a log is looked at to tell whose it is.
 const HEAD: u64 = 256 * 1024;
 
+/// From here on a log is not read behind a cut where nothing there can matter. What is left out of a smaller one is told.
+const LARGE: u64 = 32 * 1024 * 1024;
+
 /// A log, its client, what its lines state, and what is wrong with them.
 pub struct Session {
     /// The bytes.
@@ -45,6 +48,8 @@ pub struct Session {
     pub damage: Damage,
     /// Lines that hold nothing at all.
     pub blank: Vec<u32>,
+    /// Whether the log goes on behind what was read.
+    pub partly: bool,
 }
 
 /// What damage did to the records of a log.
@@ -93,10 +98,12 @@ impl Session {
         drop(head);
         let mut facts = Facts::new(keep_usages);
         let intake = std::cell::RefCell::new(intake::Intake::new(format.reader()));
-        let mut goal = at.map(enough::Enough::of);
+        let mut goal = at.filter(|_| log.len() > LARGE).map(enough::Enough::of);
+        let mut partly = false;
         log.each_until(&mut |own| intake.borrow_mut().part(own), &mut |line| {
             intake.borrow_mut().take(line, &mut facts);
-            Ok(!goal.as_mut().is_some_and(|goal| goal.reached(format, &facts)))
+            partly = goal.as_mut().is_some_and(|goal| goal.reached(format, &facts));
+            Ok(!partly)
         })?;
         let intake = intake.into_inner().finish(&mut facts);
         let mut findings = intake.findings;
@@ -142,7 +149,15 @@ impl Session {
         }
         facts.settle();
         findings.sort_by_key(|finding| finding.line.unwrap_or(0));
-        Ok(Self { log, format, facts, findings, damage: intake.damage, blank: intake.blank })
+        Ok(Self {
+            log,
+            format,
+            facts,
+            findings,
+            damage: intake.damage,
+            blank: intake.blank,
+            partly,
+        })
     }
 
     /// The header; a session has one.
