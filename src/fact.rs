@@ -127,6 +127,8 @@ pub enum Fact {
         /// How.
         how: Ending,
     },
+    /// A model call starts.
+    Stepped,
     /// A person's words: they start a turn, or steer the open one once it has answered and owes no result.
     Prompted,
     /// What follows may be the turn of this record, if an answer comes and nothing else opened one.

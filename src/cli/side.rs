@@ -104,7 +104,6 @@ pub(super) fn run(run: &Run, args: &Args) -> Result<Answer> {
         }
         (None, _) => Some(ops::FRAMING.to_owned()),
     };
-    let framed = usize::from(framing.is_some());
     let order = Order {
         verb: "side",
         pick: &args.pick,
@@ -119,7 +118,7 @@ pub(super) fn run(run: &Run, args: &Args) -> Result<Answer> {
         made.next.argv.extend(ask.filter(|_| takes));
         let copied = if making.context == ContextArg::None { 0 } else { made.inherited };
         Box::new(Sided {
-            framing_messages: framed,
+            framing_messages: made.framed,
             side_messages: made.messages - copied.min(made.messages),
             copied_parent_messages: copied,
             answer: None,

@@ -279,6 +279,11 @@ pub trait Writer {
     /// What the next line must follow at the end of `path`, whose last line is `last`.
     fn tip(&self, facts: &Facts, path: &[u32], last: Option<&[u8]>) -> Tip;
 
+    /// Whether a log of that version takes a message of ours behind `path`.
+    fn takes_note(&self, _facts: &Facts, _version: u32, _path: &[u32]) -> bool {
+        true
+    }
+
     /// Whether a torn tail may be closed with a newline, so that the client skips it as a line of its own.
     fn mends_tail(&self) -> bool {
         true

@@ -112,6 +112,9 @@ pub struct Made {
     pub compacted_source: bool,
     /// How the client opens it.
     pub next: Next,
+    /// How many messages frame a side session.
+    #[serde(skip)]
+    pub framed: usize,
     /// The hash of the inherited messages.
     pub seed_hash: String,
     /// How many messages are the parent's.
@@ -205,6 +208,10 @@ fn plan(run: &Run, order: &Order<'_>, opened: &Opened, answer: &mut Answer) -> R
     });
     let plan = Plan::new(run, order, opened, cut, home, title, again.as_ref())?;
     answer.findings.extend(report::compacted(plan.planned.compacted));
+    if order.framing.is_some() && plan.framing.is_none() {
+        let message = "no framing was written: this version opens no session with a message before the first step";
+        answer.findings.push(Finding::new(Code::NoteNotSent, message));
+    }
     plan.carry_out(order, journal, request, again.is_some(), policy, lock)
 }
 
@@ -254,6 +261,8 @@ impl<'a> Plan<'a> {
             version: session.format.written_version(session.header().version),
         };
         let words = order.framing.clone();
+        let writer = session.format.writer(&session.facts)?;
+        let words = words.filter(|_| writer.takes_note(&session.facts, birth.version, kept));
         let framing = words.map(|text| ops::framing(&birth.id, &birth.parent, text));
         let keep = if inherit { cut.boundary.keep() } else { 0 };
         let planned = Outline::of(&cut.thread, keep, usize::MAX)?;
@@ -390,6 +399,7 @@ impl<'a> Plan<'a> {
             parent: ParentReport::of(opened),
             compacted_source: planned.compacted.is_some(),
             next: Next { argv: layout.opens(&birth.id, path, in_store), cwd: birth.cwd.clone() },
+            framed: usize::from(self.framing.is_some()),
             seed_hash: planned.hash.clone(),
             inherited,
         }
@@ -533,6 +543,7 @@ fn replayed(
             argv: layout.opens(child.id(), path, root.is_some()),
             cwd: child.header().cwd.clone(),
         },
+        framed: outline.messages - inherited.min(outline.messages),
         seed_hash: text("hash").into(),
         inherited,
     }))
