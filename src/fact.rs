@@ -148,7 +148,8 @@ pub enum Fact {
     Named(Id),
     /// A message that the model sees; the span is the value that counts.
     Said(Role, Place),
-    /// A system prompt, or the part of one, that is no message of its own.
+    /// A system prompt, or the part of one, that is no message of its own: the request header's in DSH up to format 2,
+    /// the named sections in pi 1.6.0. The latest one is in force.
     Prompt(Place),
     /// The message replaces what stands in these positions of the surface, by event number.
     Replaced {

@@ -6,6 +6,7 @@ use std::io::{self, Write};
 
 use chrono::{DateTime, Days, NaiveDate, Utc};
 use chrono_tz::Tz;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use comfy_table::{CellAlignment, Table};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -32,8 +33,8 @@ pub struct Args {
     #[arg(value_name = "SESSION|DIR")]
     what: Vec<String>,
     /// Group by; may be given several times [default: session]
-    #[arg(long, value_enum, value_name = "KEY")]
-    by: Vec<Key>,
+    #[arg(long, value_name = "KEY", value_parser = keys())]
+    by: Vec<By>,
     /// From this day or time on
     #[arg(long, value_name = "D", value_parser = when)]
     since: Option<When>,
@@ -57,34 +58,10 @@ pub struct Args {
     csv: bool,
 }
 
-/// `--by`, as clap lists it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Key {
-    Session,
-    Family,
-    Day,
-    Week,
-    Month,
-    Model,
-    Client,
-    Project,
-    Kind,
-}
-
-impl From<Key> for By {
-    fn from(key: Key) -> Self {
-        match key {
-            Key::Session => Self::Session,
-            Key::Family => Self::Family,
-            Key::Day => Self::Day,
-            Key::Week => Self::Week,
-            Key::Month => Self::Month,
-            Key::Model => Self::Model,
-            Key::Client => Self::Client,
-            Key::Project => Self::Project,
-            Key::Kind => Self::Kind,
-        }
-    }
+/// The names of the groups, as clap lists them.
+fn keys() -> impl TypedValueParser<Value = By> {
+    PossibleValuesParser::new(By::ALL.map(By::name))
+        .map(|name| By::ALL.into_iter().find(|by| by.name() == name).unwrap_or(By::Session))
 }
 
 /// A bound of a range.
@@ -309,11 +286,7 @@ pub(super) fn run(run: &Run, args: &Args, _output: &Output) -> Result<Answer> {
     let families =
         move |kind: &str| matches!(kind, "aside" | "subagent") || forks && kind == "fork";
     let ledger = Ledger::of(&accounts, adopts, &families);
-    let by: Vec<By> = if args.by.is_empty() {
-        vec![By::Session]
-    } else {
-        args.by.iter().map(|key| (*key).into()).collect()
-    };
+    let by = if args.by.is_empty() { vec![By::Session] } else { args.by.clone() };
     let range = range(args)?;
     let (rows, sum) = usage::rows(&ledger, &by, args.timezone, range);
     let counted = Counted {

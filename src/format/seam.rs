@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use crate::{
     env::Env,
     error::{Error, Result},
-    fact::{Carrier, Facts, Id, Role},
+    fact::{Carrier, Fact, Facts, Id, Role},
     finding::{Code, Finding},
     log::{Encoding, Line, Span},
 };
@@ -85,8 +85,13 @@ pub trait Format: Sync {
     fn unfold(&self, body: &[u8]) -> Unfolded;
 
     /// The system prompt in force at the end of `path`, where it is no message.
-    fn system_prompt(&self, _facts: &Facts, _path: &[u32]) -> Option<Span> {
-        None
+    fn system_prompt(&self, facts: &Facts, path: &[u32]) -> Option<Span> {
+        path.iter().rev().find_map(|line| {
+            facts.of(*line).find_map(|fact| match fact {
+                Fact::Prompt(place) => Some(place.on(*line)),
+                _ => None,
+            })
+        })
     }
 
     /// Where logs of this client lie.

@@ -34,6 +34,19 @@ pub enum By {
 }
 
 impl By {
+    /// Every group there is.
+    pub const ALL: [Self; 9] = [
+        Self::Session,
+        Self::Family,
+        Self::Day,
+        Self::Week,
+        Self::Month,
+        Self::Model,
+        Self::Client,
+        Self::Project,
+        Self::Kind,
+    ];
+
     /// The key in reports.
     #[must_use]
     pub fn name(self) -> &'static str {
