@@ -3,8 +3,12 @@
 //! Facts are the few things that our rules ask for; all else stays in the bytes. They hold ids and spans, never text,
 //! so that a log of a million lines fits into memory.
 
+use std::{collections::HashSet, sync::Arc};
+
 use chrono::{DateTime, Utc};
 use string_interner::{StringInterner, backend::StringBackend, symbol::SymbolU32};
+
+use xxhash_rust::xxh3::xxh3_128;
 
 use crate::{
     finding::{Code, Finding},
@@ -13,6 +17,13 @@ use crate::{
 
 /// An id of a record, a call or a turn, as a number of this log.
 pub type Id = SymbolU32;
+
+/// An id as an index below [`Facts::id_count`].
+#[must_use]
+pub fn index(id: Id) -> usize {
+    use string_interner::Symbol;
+    id.to_usize()
+}
 
 /// Who speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,6 +139,8 @@ pub enum Fact {
         /// How.
         how: Ending,
     },
+    /// A model call starts.
+    Stepped,
     /// A person's words: they start a turn, or steer the open one once it has answered and owes no result.
     Prompted,
     /// What follows may be the turn of this record, if an answer comes and nothing else opened one.
@@ -149,7 +162,8 @@ pub enum Fact {
     Said(Role, Place),
     /// What the model sees with the message before it: a call, a result, a thought. The place is that of the whole item.
     Attached(Place),
-    /// A system prompt, or the part of one, that is no message of its own.
+    /// A system prompt, or the part of one, that is no message of its own: the request header's in DSH up to format 2,
+    /// the named sections in pi 1.6.0. The latest one is in force.
     Prompt(Place),
     /// The message replaces what stands in these positions of the surface, by event number.
     Replaced {
@@ -312,21 +326,31 @@ impl Tokens {
     }
 }
 
+/// What two records of one completion have in common: a hash, since there are millions of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key(pub u128);
+
+impl From<String> for Key {
+    fn from(text: String) -> Self {
+        Self(xxh3_128(text.as_bytes()))
+    }
+}
+
 /// One record of a paid model call.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Usage {
     /// The line, counted from zero.
     pub line: u32,
     /// What makes two records one completion, as the client gives it; copies keep it.
-    pub key: String,
+    pub key: Key,
     /// Whether the key is an id; else it was made of what else is there.
     pub weak: bool,
     /// `compaction`, `tool`, or a usage entry's own; none is an answer of the session itself.
-    pub kind: Option<String>,
+    pub kind: Option<Arc<str>>,
     /// Who was paid.
-    pub provider: Option<String>,
+    pub provider: Option<Arc<str>>,
     /// The model, as the log names it.
-    pub model: Option<String>,
+    pub model: Option<Arc<str>>,
     /// When.
     pub at: Option<DateTime<Utc>>,
     /// How much.
@@ -336,11 +360,20 @@ pub struct Usage {
     /// Whether the record was copied from a parent, as far as the log alone tells.
     pub inherited: Option<bool>,
     /// The session that made the call, where the record names it or its place in the log tells.
-    pub owner: Option<String>,
-    /// The turn that the call was made in.
-    pub turn: Option<Id>,
+    pub owner: Option<Arc<str>>,
     /// A digest of the record's figures, for logs that cannot tell by themselves what was copied.
     pub figures: Option<u128>,
+}
+
+/// Which facts are worth their memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// What paths, turns and messages are made of.
+    Path,
+    /// Usage, and what tells a side session.
+    Usages,
+    /// Both.
+    All,
 }
 
 /// What a log says of itself beyond single lines, and all that its lines state.
@@ -348,11 +381,12 @@ pub struct Usage {
 pub struct Facts {
     ids: StringInterner<StringBackend<SymbolU32>>,
     stated: Vec<Stated>,
+    words: HashSet<Arc<str>>,
     /// The header, once read.
     pub header: Option<Header>,
     /// Paid model calls. Empty when a verb has no use for them.
     pub usages: Vec<Usage>,
-    keep_usages: bool,
+    keep: Keep,
     /// The title, where the log has a place for it; the last one.
     pub title: Option<String>,
     /// The beginning of the first prompt of a person.
@@ -371,9 +405,10 @@ impl Default for Facts {
         Self {
             ids: StringInterner::default(),
             stated: Vec::new(),
+            words: HashSet::new(),
             header: None,
             usages: Vec::new(),
-            keep_usages: true,
+            keep: Keep::All,
             title: None,
             first_prompt: None,
             unrecorded: 0,
@@ -385,15 +420,18 @@ impl Default for Facts {
 }
 
 impl Facts {
-    /// No facts yet; usages are kept only where somebody wants them.
+    /// No facts yet, of which only some will be kept.
     #[must_use]
-    pub fn new(keep_usages: bool) -> Self {
-        Self { keep_usages, ..Self::default() }
+    pub fn new(keep: Keep) -> Self {
+        Self { keep, ..Self::default() }
     }
 
     /// The number of `text` among the ids.
     pub fn id(&mut self, text: &str) -> Id {
-        self.ids.get_or_intern(text)
+        match self.keep {
+            Keep::Usages => self.ids.get_or_intern_static(""), // no fact that is kept is looked up by its id
+            _ => self.ids.get_or_intern(text),
+        }
     }
 
     /// The number of `text`, if any line named it.
@@ -408,6 +446,16 @@ impl Facts {
         self.ids.resolve(id).unwrap_or_default()
     }
 
+    /// A word that many records share, such as a model's name, once in memory.
+    pub fn word(&mut self, text: &str) -> Arc<str> {
+        if let Some(known) = self.words.get(text) {
+            return Arc::clone(known);
+        }
+        let word: Arc<str> = text.into();
+        self.words.insert(Arc::clone(&word));
+        word
+    }
+
     /// How many ids there are; a number as an index is below it.
     #[must_use]
     pub fn id_count(&self) -> usize {
@@ -416,12 +464,21 @@ impl Facts {
 
     /// Adds what `line` states. Lines come in order.
     pub fn state(&mut self, line: u32, fact: Fact) {
-        self.stated.push(Stated { line, fact });
+        let counts = matches!(fact, Fact::Carried(..) | Fact::Spent(_));
+        if counts || self.keep != Keep::Usages {
+            self.stated.push(Stated { line, fact });
+        }
+    }
+
+    /// Whether records of usage are wanted.
+    #[must_use]
+    pub fn keeps_usages(&self) -> bool {
+        self.keep != Keep::Path
     }
 
     /// Adds a paid call, if anybody wants to know.
     pub fn spend(&mut self, usage: Usage) {
-        if self.keep_usages && usage.tokens != Tokens::default() {
+        if self.keeps_usages() && usage.tokens != Tokens::default() {
             let index = u32::try_from(self.usages.len()).unwrap_or(u32::MAX);
             self.state(usage.line, Fact::Spent(index));
             self.usages.push(usage);

@@ -6,7 +6,6 @@ use std::{
 };
 
 use serde::Serialize;
-use serde_json::Value;
 
 use super::{
     Run,
@@ -48,8 +47,8 @@ struct Forked {
 }
 
 impl Report for Forked {
-    fn json(&self) -> Value {
-        serde_json::to_value(self).expect("a report always serialises")
+    fn json(&self) -> String {
+        serde_json::to_string(self).expect("a report always serialises")
     }
 
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {

@@ -98,8 +98,8 @@ struct Size {
 }
 
 impl Report for Merged {
-    fn json(&self) -> Value {
-        serde_json::to_value(self).expect("a report always serialises")
+    fn json(&self) -> String {
+        serde_json::to_string(self).expect("a report always serialises")
     }
 
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
@@ -179,8 +179,9 @@ fn merge(run: &Run, args: &Args, side: &Opened, answer: &mut Answer) -> Result<M
     } else {
         Some(store::hold(&path, layout.lock(&path, version).as_deref(), &source.side)?)
     };
-    let parent = Session::read(store::open(&path, Some(&run.store))?, Some(side.session.format))?;
+    let (parent, torn) = read_parent(run, &path, side, args)?;
     check_child(side, &parent, &path)?;
+    answer.found_in = Some(path.clone());
     let writer = parent.format.writer(&parent.facts)?;
     let mut policy = args.allow.policy(&[], run.global.strict);
     if !writer.mends_tail() || parent.log.encoding() == Encoding::Zstd {
@@ -211,7 +212,6 @@ fn merge(run: &Run, args: &Args, side: &Opened, answer: &mut Answer) -> Result<M
             },
         };
         journal.add(&record)?;
-        let torn = parent.log.torn_tail().is_some();
         store::append(
             &path,
             parent.id(),
@@ -225,6 +225,23 @@ fn merge(run: &Run, args: &Args, side: &Opened, answer: &mut Answer) -> Result<M
         journal.add(&Record { state: State::Committed, ..record })?;
     }
     Ok(merged)
+}
+
+/// The parent, and whether a newline must go out before the note. Where that is allowed and would make a whole record
+/// of the torn tail, the record is read as one, since the note has to follow it.
+fn read_parent(run: &Run, path: &Path, side: &Opened, args: &Args) -> Result<(Session, bool)> {
+    let format = Some(side.session.format);
+    let log = || store::open(path, Some(&run.store));
+    let parent = Session::read(log()?, format)?;
+    let tail = parent.findings.iter().find(|finding| finding.code == Code::TornTail);
+    let whole = tail.and_then(|finding| finding.fields.get("whole_record"));
+    let mends = parent.format.writer(&parent.facts)?.mends_tail();
+    let allowed = args.allow.policy(&[], false).allow.contains(&Code::TornTail);
+    let torn = parent.log.torn_tail().is_some();
+    if mends && allowed && whole == Some(&Value::Bool(true)) {
+        return Ok((Session::read(log()?.mended(), format)?, torn));
+    }
+    Ok((parent, torn))
 }
 
 /// The words, judged before anything else.

@@ -59,6 +59,7 @@ pub struct Global {
         global = true,
         value_name = "DIR",
         env = "SESSCTL_STORE",
+        hide_env_values = true,
         help_heading = "Global options"
     )]
     store: Vec<PathBuf>,
@@ -71,7 +72,7 @@ pub struct Global {
     /// Print nothing but the answer
     #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = "Global options")]
     quiet: bool,
-    /// Say more
+    /// Also print what is merely worth knowing
     #[arg(short, long, global = true, help_heading = "Global options")]
     verbose: bool,
     /// When to use colour

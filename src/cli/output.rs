@@ -9,7 +9,7 @@ use std::{
 
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
 use super::Global;
 use crate::{
@@ -24,7 +24,7 @@ const PALE: Style = Style::new().dimmed();
 /// What a verb found or did, in the words of reports and of people.
 pub trait Report {
     /// The fields of the JSON report.
-    fn json(&self) -> Value;
+    fn json(&self) -> String;
     /// The same for people.
     fn human(&self, out: &mut dyn Write) -> io::Result<()>;
 }
@@ -49,14 +49,20 @@ pub struct SourceLog {
 pub struct Answer {
     /// The log looked at.
     pub source: Option<SourceLog>,
+    /// The log that the findings are about, if not that one.
+    pub found_in: Option<PathBuf>,
     /// What was found, whatever its severity.
     pub findings: Vec<Finding>,
     /// What was done or found out.
     pub report: Option<Box<dyn Report>>,
     /// Why it is no success.
     pub failure: Option<Error>,
+    /// What to do next, where that is not said by a failure.
+    pub hint: Option<String>,
     /// Whether nothing was to be written.
     pub dry_run: bool,
+    /// The exit status of a run that has said everything already.
+    pub said: Option<u8>,
     /// Whether the result itself went to standard output, so that the report must not.
     pub stdout_taken: bool,
 }
@@ -73,6 +79,7 @@ impl Answer {
 pub struct Output {
     json: bool,
     quiet: bool,
+    verbose: bool,
     closed: Cell<bool>,
 }
 
@@ -85,7 +92,12 @@ impl Output {
             clap::ColorChoice::Auto => anstream::ColorChoice::Auto,
         }
         .write_global();
-        Self { json: global.json, quiet: global.quiet, closed: Cell::new(false) }
+        Self {
+            json: global.json,
+            quiet: global.quiet,
+            verbose: global.verbose,
+            closed: Cell::new(false),
+        }
     }
 
     /// Whether reports are JSON.
@@ -119,6 +131,9 @@ impl Output {
     /// Says what came of `command`; the exit status.
     pub fn finish(&self, command: &str, answer: Result<Answer>) -> u8 {
         let answer = answer.unwrap_or_else(|error| Answer::default().failed(error));
+        if let Some(exit) = answer.said {
+            return exit;
+        }
         let exit = answer.failure.as_ref().map_or(0, Error::exit);
         let said =
             if self.json { self.say_json(command, exit, &answer) } else { self.say(&answer) };
@@ -142,10 +157,12 @@ impl Output {
 
     fn say(&self, answer: &Answer) -> io::Result<()> {
         let mut err = anstream::stderr().lock();
-        let path = answer.source.as_ref().and_then(|source| source.path.clone());
+        let source = answer.source.as_ref().and_then(|source| source.path.clone());
+        let path = answer.found_in.clone().or(source);
         if !self.quiet {
             for finding in &answer.findings {
-                if !same(answer.failure.as_ref(), finding) {
+                let worth = self.verbose || finding.severity > Severity::Note;
+                if worth && !same(answer.failure.as_ref(), finding) {
                     say_finding(&mut err, finding, path.as_ref())?;
                 }
             }
@@ -166,10 +183,11 @@ impl Output {
                 }
             }
         }
-        if let Some(error) = &answer.failure {
-            say_error(&mut err, error, path.as_ref())?;
+        match (&answer.failure, &answer.hint) {
+            (Some(error), _) => say_error(&mut err, error, path.as_ref()),
+            (None, Some(hint)) if !self.quiet => writeln!(err, "{PALE}hint:{PALE:#} {hint}"),
+            _ => Ok(()),
         }
-        Ok(())
     }
 }
 
@@ -177,42 +195,58 @@ fn same(failure: Option<&Error>, finding: &Finding) -> bool {
     matches!(failure, Some(Error::Damaged(found)) if found.code == finding.code && found.line == finding.line)
 }
 
-fn document(command: &str, exit: u8, answer: &Answer) -> Value {
-    let of = |severity: Severity| {
-        answer.findings.iter().filter(|finding| finding.severity == severity).collect::<Vec<_>>()
+/// The fields that every report begins with.
+#[derive(Serialize)]
+struct Common<'a> {
+    ok: bool,
+    command: &'a str,
+    exit: u8,
+    code: Option<&'static str>,
+    message: Option<String>,
+    hint: Option<String>,
+    source: &'a Option<SourceLog>,
+    findings: Vec<&'a Finding>,
+    warnings: Vec<&'a Finding>,
+    notes: Vec<&'a Finding>,
+    dry_run: bool,
+}
+
+fn document(command: &str, exit: u8, answer: &Answer) -> String {
+    let of = |severity: Severity| -> Vec<&Finding> {
+        answer.findings.iter().filter(|finding| finding.severity == severity).collect()
     };
     let failure = answer.failure.as_ref();
-    let mut errors: Vec<&Finding> = of(Severity::Error);
+    let mut findings = of(Severity::Error);
     if let Some(Error::Damaged(finding)) = failure
-        && !errors.iter().any(|known| known.code == finding.code && known.line == finding.line)
+        && !findings.iter().any(|known| known.code == finding.code && known.line == finding.line)
     {
-        errors.insert(0, finding);
+        findings.insert(0, finding);
     }
-    let mut document = Map::new();
-    let common = json!({
-        "ok": exit == 0,
-        "command": command,
-        "exit": exit,
-        "code": failure.map(Error::code),
-        "message": failure.map(ToString::to_string),
-        "hint": failure.and_then(hint),
-        "source": answer.source,
-        "findings": errors,
-        "warnings": of(Severity::Warning),
-        "notes": of(Severity::Note),
-        "dry_run": answer.dry_run,
-    });
-    for part in
-        [Some(common), answer.report.as_ref().map(|report| report.json())].into_iter().flatten()
-    {
-        if let Value::Object(fields) = part {
-            document.extend(fields);
+    let common = Common {
+        ok: exit == 0,
+        command,
+        exit,
+        code: failure.map(Error::code),
+        message: failure.map(ToString::to_string),
+        hint: failure.and_then(hint).or_else(|| answer.hint.clone()),
+        source: &answer.source,
+        findings,
+        warnings: of(Severity::Warning),
+        notes: of(Severity::Note),
+        dry_run: answer.dry_run,
+    };
+    let mut document = serde_json::to_string(&common).expect("a report always serialises");
+    let details = failure.map(Error::details).filter(|_| answer.report.is_none());
+    let details = details.map(|details| Value::Object(details).to_string());
+    for more in answer.report.iter().map(|report| report.json()).chain(details) {
+        // Two objects into one, the order of fields kept.
+        if more.len() > 2 {
+            document.truncate(document.len() - 1);
+            document.push(',');
+            document.push_str(&more[1..]);
         }
     }
-    if let Some(error) = failure {
-        document.extend(error.details());
-    }
-    Value::Object(document)
+    document
 }
 
 fn say_finding(out: &mut dyn Write, finding: &Finding, path: Option<&PathBuf>) -> io::Result<()> {

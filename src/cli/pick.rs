@@ -236,13 +236,10 @@ pub fn find_parent(run: &Run, parent: &str, child: Option<&Path>) -> Result<Path
         .iter()
         .find_map(|format| format.layout().name_id(path))
         .unwrap_or_else(|| parent.to_owned());
-    let near = folder.map(Store::near);
-    let home =
-        child.and_then(store::layout_of).map(|(format, root)| Store::home(format.layout(), root));
-    [Some(run.store.clone()), home, near]
+    let around = child.map(Store::around);
+    let found = [Some(run.store.clone()), around]
         .into_iter()
         .flatten()
-        .find_map(|store| store.by_id(&id).ok())
-        .map(|found| found.path)
-        .ok_or_else(|| Error::ParentNotFound(parent.into()))
+        .find_map(|store| store.by_id(&id).ok());
+    found.map(|found| found.path).ok_or_else(|| Error::ParentNotFound(parent.into()))
 }

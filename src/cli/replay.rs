@@ -1,15 +1,15 @@
 //! `sessctl replay`
 
+mod verdict;
 mod view;
 
 use std::{
-    fs,
     io::{self, BufRead, Write},
     path::PathBuf,
 };
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, value::RawValue};
 
 use super::{
     Run,
@@ -20,11 +20,12 @@ use super::{
 use crate::{
     error::{Error, Result},
     finding::{Code, Finding, Severity},
-    format::{Origin, json::hex},
-    ops::{self, Policy},
+    format::Origin,
+    ops::Policy,
     session::{At, Boundary, History, Session, Thread, lineage},
-    store::{self, FoundBy, State},
+    store::{self, FoundBy, Glance},
 };
+use verdict::{AgainstReport, compare, damage, expect};
 use view::View;
 
 /// Rebuild what the model sees, and verify it
@@ -119,7 +120,7 @@ struct Replayed {
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     against: Option<AgainstReport>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    rows: Option<Vec<Value>>,
+    rows: Option<Vec<Box<RawValue>>>,
     #[serde(skip)]
     said: Said,
 }
@@ -132,18 +133,9 @@ enum Said {
     Verdict,
 }
 
-#[derive(Serialize)]
-struct AgainstReport {
-    prefix: &'static str,
-    prefix_messages: usize,
-    own_messages: usize,
-    first_difference: Option<usize>,
-    seed_length: u64,
-}
-
 impl Report for Replayed {
-    fn json(&self) -> Value {
-        serde_json::to_value(self).expect("a report always serialises")
+    fn json(&self) -> String {
+        serde_json::to_string(self).expect("a report always serialises")
     }
 
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
@@ -167,40 +159,50 @@ impl Report for Replayed {
 }
 
 pub(super) fn run(run: &Run, args: &Args, output: &Output) -> Result<Answer> {
-    let picks = picks(args);
+    let picks = picks(args)?;
     if let [pick] = picks.as_slice() {
         return one(run, args, pick, output);
     }
     // Several sessions: one verdict a line, and the worst exit status.
-    let mut worst: Option<Error> = None;
+    let mut worst = 0;
     for pick in &picks {
         let answer =
             one(run, args, pick, output).unwrap_or_else(|error| Answer::default().failed(error));
         let exit = answer.failure.as_ref().map_or(0, Error::exit);
         if output.is_json() {
             output.finish("replay", Ok(answer));
-            if worst.as_ref().map_or(0, Error::exit) < exit {
-                worst = Some(Error::No { code: "REPLAY_MISMATCH", message: String::new() });
-            }
-            continue;
+        } else {
+            let no = answer.failure.map(|error| format!("{}: {error}", error.code()));
+            let verdict = no.unwrap_or_else(|| "ok".into());
+            output.line(&format!("{}: {}", printable(pick.words()), printable(&verdict)));
         }
-        let verdict = answer
-            .failure
-            .as_ref()
-            .map_or("ok".to_owned(), |error| format!("{}: {error}", error.code()));
-        output.line(&format!("{}: {}", printable(pick.words()), printable(&verdict)));
-        if worst.as_ref().map_or(0, Error::exit) < exit {
-            worst = answer.failure;
-        }
+        worst = worst.max(exit);
     }
-    Ok(Answer { failure: worst, ..Answer::default() })
+    Ok(Answer { said: Some(worst), ..Answer::default() })
 }
 
-fn picks(args: &Args) -> Vec<Pick> {
+fn picks(args: &Args) -> Result<Vec<Pick>> {
     if args.sessions.is_empty() {
-        return vec![Pick::latest(args.last.clone())];
+        return Ok(vec![Pick::latest(args.last.clone())]);
     }
-    args.sessions.iter().map(|name| Pick::named(name)).collect()
+    let paths = match args.sessions.as_slice() {
+        [one] if one == "-" => paths_on_stdin()?,
+        _ => Vec::new(),
+    };
+    let names = if paths.is_empty() { &args.sessions } else { &paths };
+    Ok(names.iter().map(|name| Pick::named(name)).collect())
+}
+
+/// The paths on standard input, one a line; none where it is a log itself, which begins with an object or a frame.
+fn paths_on_stdin() -> Result<Vec<String>> {
+    let mut stdin = io::stdin().lock();
+    let failed = |error| Error::io("read", "standard input")(error);
+    let first = stdin.fill_buf().map_err(failed)?;
+    if first.first().is_none_or(|byte| matches!(byte, b'{' | 0x28 | 0xEF)) {
+        return Ok(Vec::new());
+    }
+    let lines = stdin.lines().collect::<io::Result<Vec<_>>>().map_err(failed)?;
+    Ok(lines.into_iter().filter(|line| !line.trim().is_empty()).collect())
 }
 
 fn one(run: &Run, args: &Args, pick: &Pick, output: &Output) -> Result<Answer> {
@@ -231,7 +233,9 @@ fn judge(
     };
     let keep = boundary.keep();
     let policy = args.allow.policy(&[], run.global.strict);
-    let against = args.against.as_deref().map(|parent| load_against(run, parent)).transpose()?;
+    let against =
+        args.against.as_deref().map(|parent| load_against(run, parent, session)).transpose()?;
+    let [against, live] = against.unwrap_or_default();
     let found = if against.is_none() { native_parent(run, &thread, opened) } else { None };
     let seed = against
         .as_ref()
@@ -240,11 +244,11 @@ fn judge(
         .min(keep);
     let history = History::of(&thread, keep, seed)?;
     answer.findings = findings(&thread, boundary, args, &policy);
-    answer.findings.extend(report::compacted(&history));
+    let summary = history.messages.iter().find(|message| message.origin == Origin::Compaction);
+    answer.findings.extend(report::compacted(summary.map(|summary| summary.line as usize + 1)));
     answer.findings.extend(is_fork(session));
 
-    let view =
-        view::Rows { thread: &thread, history: &history, keep, turns: args.turns, full: args.full };
+    let view = view::Rows::new(&thread, &history, keep, args.turns, args.full);
     let shown = match (
         args.view,
         args.check || args.against.is_some() || args.expect.is_some() || args.hash,
@@ -265,7 +269,8 @@ fn judge(
     let mut verdict = None;
     let against = match &against {
         Some(parent) => {
-            let (report, no) = compare(run, args, &thread, parent)?;
+            let (report, no) =
+                compare(run, args, &thread, parent, live.as_ref().unwrap_or(parent))?;
             verdict = no;
             Some(report)
         }
@@ -318,7 +323,7 @@ fn replayed(
     history: &History,
     seed: usize,
     against: Option<AgainstReport>,
-    rows: Option<Vec<Value>>,
+    rows: Option<Vec<Box<RawValue>>>,
     said: Said,
 ) -> Replayed {
     let session = thread.session;
@@ -394,15 +399,6 @@ fn findings(thread: &Thread<'_>, boundary: Boundary, args: &Args, policy: &Polic
     used.chain(behind).map(|finding| thread.session.placed(finding)).collect()
 }
 
-/// The first error that makes the answer no.
-fn damage(args: &Args, findings: &[Finding], policy: &Policy) -> Option<Error> {
-    if args.lenient {
-        return None;
-    }
-    let counts = |finding: &&Finding| policy.stops(finding) && (args.check || finding.code.loses());
-    findings.iter().find(counts).map(|finding| finding.clone().into())
-}
-
 fn is_fork(session: &Session) -> Option<Finding> {
     let parent = session.header().parent.as_ref()?;
     Some(
@@ -411,13 +407,29 @@ fn is_fork(session: &Session) -> Option<Finding> {
     )
 }
 
-/// What `--against` names: a log or a snapshot.
-fn load_against(run: &Run, name: &str) -> Result<Session> {
+/// What `--against` names: a log or a snapshot. Where the client migrated the parent since, the generation that the
+/// child was forked from tells the prefix, and the live one tells the merges.
+fn load_against(run: &Run, name: &str, child: &Session) -> Result<[Option<Session>; 2]> {
     let parent = Pick::named(name).open(run).map_err(|error| match error {
         Error::SessionNotFound(name) => Error::ParentNotFound(name),
         error => error,
     })?;
-    Ok(parent.session)
+    let version = child.header().version;
+    let Some(path) = parent.path.as_deref().filter(|_| parent.manifest.is_none()) else {
+        return Ok([Some(parent.session), None]);
+    };
+    let mut generations = store::generations(path);
+    let live = generations.pop().filter(|live| live.as_path() != path);
+    let of_child = |path: &PathBuf| Glance::at(path).is_some_and(|at| at.header.version == version);
+    let old = generations.into_iter().find(of_child).filter(|old| old.as_path() != path);
+    let read =
+        |path: PathBuf| Session::read(store::open(&path, Some(&run.store))?, Some(child.format));
+    let same = parent.session.header().version == version;
+    Ok(match (old.filter(|_| !same), live) {
+        (Some(old), _) => [Some(read(old)?), Some(parent.session)],
+        (None, Some(live)) => [Some(parent.session), Some(read(live)?)],
+        (None, None) => [Some(parent.session), None],
+    })
 }
 
 /// The parent that a child names, where only a look at it tells what was inherited.
@@ -429,106 +441,4 @@ fn native_parent(run: &Run, thread: &Thread<'_>, opened: &Opened) -> Option<Sess
     }
     let path = find_parent(run, parent, opened.path.as_deref()).ok()?;
     Session::read(store::open(&path, Some(&run.store)).ok()?, Some(session.format)).ok()
-}
-
-fn compare(
-    run: &Run,
-    args: &Args,
-    child: &Thread<'_>,
-    parent: &Session,
-) -> Result<(AgainstReport, Option<Error>)> {
-    let against = ops::against(child.session, args.leaf.as_deref(), parent)?;
-    let prefix = if against.first_difference.is_none() { "identical" } else { "diverged" };
-    let report = AgainstReport {
-        prefix,
-        prefix_messages: against.prefix.messages.len(),
-        own_messages: against.own_messages,
-        first_difference: against.first_difference,
-        seed_length: against.seed_length,
-    };
-    let no = |code, message| Some(Error::No { code, message });
-    let verdict = match against.first_difference {
-        Some(0) => no("PREFIX_DIVERGED", "the system prompt is not the parent's".into()),
-        Some(at) => no("PREFIX_DIVERGED", format!("message {at} is not the parent's")),
-        None => merged_once(run, child.session, parent)?,
-    };
-    Ok((report, verdict))
-}
-
-/// Every note that was merged stands on the parent's path, once.
-fn merged_once(run: &Run, child: &Session, parent: &Session) -> Result<Option<Error>> {
-    let marks = ops::merges(parent, None)?;
-    for (at, mark) in marks.iter().enumerate() {
-        if marks[..at].contains(mark) {
-            return Ok(Some(Error::No {
-                code: "MERGE_REPEATED",
-                message: format!("the note {mark} stands twice in {}", parent.id()),
-            }));
-        }
-    }
-    let Ok(journal) = run.journal() else { return Ok(None) };
-    let mine = |record: &store::Record| {
-        record.op == "merge"
-            && record.state == State::Committed
-            && record.written.id == parent.id()
-            && record.source.get("id").and_then(Value::as_str) == Some(child.id())
-    };
-    for record in journal.records()?.into_iter().filter(mine) {
-        let Some(mark) = record.written.note else { continue };
-        if !marks.contains(&mark) {
-            return Ok(Some(Error::No {
-                code: "MERGE_MISSING",
-                message: format!("the note {mark} is not in {} any more", parent.id()),
-            }));
-        }
-    }
-    Ok(None)
-}
-
-/// What counts of a row of a golden file.
-#[derive(serde::Deserialize)]
-struct Golden {
-    sha256: String,
-}
-
-/// A golden file made by `--view messages`, or a hash.
-fn expect(expected: &str, history: &History) -> Result<Option<Error>> {
-    let no = |message: String| Ok(Some(Error::No { code: "REPLAY_MISMATCH", message }));
-    let is_hash = expected.len() == 64 && expected.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if is_hash {
-        let hash = history.hash();
-        return if hash.eq_ignore_ascii_case(expected) {
-            Ok(None)
-        } else {
-            no(format!("the hash is {hash}"))
-        };
-    }
-    let file = fs::File::open(expected).map_err(Error::io("read", expected))?;
-    let mut rows = 0;
-    for line in io::BufReader::new(file).lines() {
-        let line = line.map_err(Error::io("read", expected))?;
-        if line.trim().is_empty() {
-            continue;
-        }
-        let row: Golden = serde_json::from_str(&line).map_err(|_| {
-            Error::BadUsage(format!("{expected} was not made by `--view messages`"))
-        })?;
-        match history.digests.get(rows) {
-            None => return no(format!("message {} is missing; the log has {rows}", rows + 1)),
-            Some(digest) if hex(digest) != row.sha256 => {
-                let role = history.messages[rows].role.name();
-                return no(format!(
-                    "message {} ({role}, line {}) is another one",
-                    rows + 1,
-                    history.messages[rows].line + 1
-                ));
-            }
-            Some(_) => rows += 1,
-        }
-    }
-    if rows == history.digests.len() {
-        Ok(None)
-    } else {
-        no(format!("message {} is new; {rows} were expected", rows + 1))
-    }
 }

@@ -8,8 +8,7 @@ use serde_json::{Map, Value};
 use super::{output::SourceLog, pick::Opened};
 use crate::{
     finding::{Code, Finding},
-    format::Origin,
-    session::{Boundary, History, Session, Thread},
+    session::{Boundary, Session, Thread},
 };
 
 /// Where a session was cut.
@@ -135,9 +134,8 @@ pub fn object(value: Value) -> Map<String, Value> {
     }
 }
 
-/// A note where the model sees a summary of the older part.
-pub fn compacted(history: &History) -> Option<Finding> {
-    let at = history.messages.iter().find(|message| message.origin == Origin::Compaction)?;
+/// A note where the model sees a summary of the older part, which stands on `line`.
+pub fn compacted(line: Option<usize>) -> Option<Finding> {
     let message = "the model sees a summary of the older part; that is what is inherited";
-    Some(Finding::new(Code::CompactedSource, message).on(at.line as usize + 1))
+    line.map(|line| Finding::new(Code::CompactedSource, message).on(line))
 }

@@ -7,7 +7,6 @@ use std::{
 };
 
 use serde::Serialize;
-use serde_json::Value;
 
 use super::{
     Run,
@@ -17,6 +16,7 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
+    format::{self, Format},
     ops,
     session::At,
 };
@@ -58,17 +58,11 @@ struct Sided {
     answer: Option<String>,
     #[serde(skip)]
     dry_run: bool,
-    #[serde(skip)]
-    untold: bool,
 }
 
 impl Report for Sided {
-    fn json(&self) -> Value {
-        let mut value = serde_json::to_value(self).expect("a report always serialises");
-        if self.untold {
-            value["hint"] = UNTOLD.into();
-        }
-        value
+    fn json(&self) -> String {
+        serde_json::to_string(self).expect("a report always serialises")
     }
 
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
@@ -88,11 +82,11 @@ impl Report for Sided {
             self.framing_messages
         )?;
         writeln!(out, "  file: {}", printable(&made.child.path.display().to_string()))?;
-        writeln!(out, "  open: {}", printable(&made.next.pasted()))?;
-        if self.untold { writeln!(out, "  hint: {UNTOLD}") } else { Ok(()) }
+        writeln!(out, "  open: {}", printable(&made.next.pasted()))
     }
 }
 
+/// Said where `--ask` was given to a client that takes no question.
 const UNTOLD: &str = "this client's command line takes no question: open the session and type it";
 
 pub(super) fn run(run: &Run, args: &Args) -> Result<Answer> {
@@ -110,7 +104,6 @@ pub(super) fn run(run: &Run, args: &Args) -> Result<Answer> {
         }
         (None, _) => Some(ops::FRAMING.to_owned()),
     };
-    let framed = usize::from(framing.is_some());
     let order = Order {
         verb: "side",
         pick: &args.pick,
@@ -120,21 +113,29 @@ pub(super) fn run(run: &Run, args: &Args) -> Result<Answer> {
         framing,
         flatten: false,
     };
-    child::make(run, &order, |mut made| {
-        let takes_question = made.parent.format != "dsh";
-        let untold = ask.is_some() && !takes_question;
-        made.next.argv.extend(ask.filter(|_| takes_question));
+    let asks = ask.is_some();
+    let mut answer = child::make(run, &order, |mut made| {
+        let takes = format::by_name(made.parent.format).is_some_and(takes_question);
+        made.next.argv.extend(ask.filter(|_| takes));
         let copied = if making.context == ContextArg::None { 0 } else { made.inherited };
         Box::new(Sided {
-            framing_messages: framed,
+            framing_messages: made.framed,
             side_messages: made.messages - copied.min(made.messages),
             copied_parent_messages: copied,
             answer: None,
             dry_run: making.dry_run,
-            untold,
             made,
         })
-    })
+    })?;
+    let client = answer.source.as_ref().and_then(|source| format::by_name(source.format));
+    if asks && answer.failure.is_none() && !client.is_some_and(takes_question) {
+        answer.hint = Some(UNTOLD.into());
+    }
+    Ok(answer)
+}
+
+fn takes_question(format: &'static dyn Format) -> bool {
+    format.layout().takes_question()
 }
 
 /// A text given on the command line: `@FILE` is a file's, `-` standard input's, `@@` stands for a leading `@`.

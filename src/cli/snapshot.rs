@@ -6,7 +6,6 @@ use std::{
 };
 
 use serde::Serialize;
-use serde_json::Value;
 
 use super::{
     Run,
@@ -20,7 +19,7 @@ use crate::{
     finding::Code,
     log::Log,
     ops::{self, Intent},
-    session::{At, History},
+    session::{At, Outline},
     store,
 };
 
@@ -64,8 +63,8 @@ struct Snapped {
 }
 
 impl Report for Snapped {
-    fn json(&self) -> Value {
-        serde_json::to_value(self).expect("a report always serialises")
+    fn json(&self) -> String {
+        serde_json::to_string(self).expect("a report always serialises")
     }
 
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
@@ -90,8 +89,8 @@ struct Checked {
 }
 
 impl Report for Checked {
-    fn json(&self) -> Value {
-        serde_json::to_value(self).expect("a report always serialises")
+    fn json(&self) -> String {
+        serde_json::to_string(self).expect("a report always serialises")
     }
 
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
@@ -123,12 +122,10 @@ fn keep(run: &Run, args: &Args, opened: &Opened, answer: &mut Answer) -> Result<
         ops::cut(session, &Intent { at: &args.at, leaf: args.leaf.as_deref(), policy: &policy })?;
     answer.findings.clone_from(&cut.warnings);
     let (parent, path) = opened.parent();
-    let manifest = ops::manifest(&cut, &path)?;
+    let outline = Outline::of(&cut.thread, cut.boundary.keep(), usize::MAX)?;
+    let manifest = ops::manifest(&cut, &outline, &path)?;
     let draft = ops::seed_lines(&cut, &manifest);
-    let history = History::of(&cut.thread, cut.boundary.keep(), cut.thread.seed)?;
-    let compacted = report::compacted(&history);
-    let compacted_source = compacted.is_some();
-    answer.findings.extend(compacted);
+    answer.findings.extend(report::compacted(outline.compacted));
     answer.stdout_taken = args.out == Path::new("-");
     if answer.stdout_taken && !args.dry_run {
         let mut out = io::BufWriter::new(io::stdout().lock());
@@ -148,7 +145,7 @@ fn keep(run: &Run, args: &Args, opened: &Opened, answer: &mut Answer) -> Result<
         seed_length: manifest.meta.seed_length,
         left_out: left_out(&cut, manifest.messages, true),
         parent: ParentReport { id: parent, path: Some(path), format: session.format.name() },
-        compacted_source,
+        compacted_source: outline.compacted.is_some(),
         hash: manifest.hash,
         out: args.out.clone(),
     }));

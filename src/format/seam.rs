@@ -10,7 +10,7 @@ use chrono::{DateTime, Utc};
 use crate::{
     env::Env,
     error::{Error, Result},
-    fact::{Base, Carrier, Facts, Id, Role},
+    fact::{Base, Carrier, Fact, Facts, Id, Role},
     finding::{Code, Finding},
     log::{Encoding, Line, Span},
 };
@@ -132,8 +132,13 @@ pub trait Format: Sync {
     }
 
     /// The system prompt in force at the end of `path`, where it is no message.
-    fn system_prompt(&self, _facts: &Facts, _path: &[u32]) -> Option<Span> {
-        None
+    fn system_prompt(&self, facts: &Facts, path: &[u32]) -> Option<Span> {
+        path.iter().rev().find_map(|line| {
+            facts.of(*line).find_map(|fact| match fact {
+                Fact::Prompt(place) => Some(place.on(*line)),
+                _ => None,
+            })
+        })
     }
 
     /// Where logs of this client lie.
@@ -307,8 +312,14 @@ pub trait Writer {
         false
     }
 
-    /// What becomes of line `index` of the parent, which is on the path and before the boundary.
-    fn adopt(&self, index: u32, line: &[u8], context: Context<'_>) -> Result<Adopted>;
+    /// What becomes of line `index` of the parent, which is on the path and before the boundary; `read` gives its bytes
+    /// to those that need them.
+    fn adopt(
+        &self,
+        index: u32,
+        read: &dyn Fn() -> Result<Vec<u8>>,
+        context: Context<'_>,
+    ) -> Result<Adopted>;
 
     /// What stands right behind the seed.
     fn seal(&self, tip: &mut Tip, context: Context<'_>) -> Vec<Vec<u8>>;
@@ -345,6 +356,11 @@ pub trait Writer {
 
     /// What the next line must follow at the end of `path`, whose last line is `last`.
     fn tip(&self, facts: &Facts, path: &[u32], last: Option<&[u8]>) -> Tip;
+
+    /// Whether a log of that version takes a message of ours behind `path`.
+    fn takes_note(&self, _facts: &Facts, _version: u32, _path: &[u32]) -> bool {
+        true
+    }
 
     /// Whether a torn tail may be closed with a newline, so that the client skips it as a line of its own.
     fn mends_tail(&self) -> bool {
@@ -436,6 +452,11 @@ pub trait Layout {
     /// An id as the client would make it.
     fn new_id(&self) -> String {
         uuid::Uuid::now_v7().to_string()
+    }
+
+    /// Whether that command takes a first prompt as its last word.
+    fn takes_question(&self) -> bool {
+        true
     }
 
     /// The command that opens a session in its client.

@@ -44,6 +44,8 @@ pub struct Log {
     end: u64,
     /// Whether lines were taken out of a longer history, so that numbers may be missing.
     excerpt: bool,
+    /// Whether bytes behind the last newline count as a line, as they will once a newline is written behind them.
+    mended: bool,
 }
 
 /// One file of a log.
@@ -189,6 +191,17 @@ impl Log {
         loop {
             let next = buffer_at + buffer.len() as u64;
             let want = usize::try_from(to - next).unwrap_or(usize::MAX).min(BLOCK);
+            if want == 0
+                && self.mended
+                && to == self.own().base + self.own().len
+                && !buffer.is_empty()
+            {
+                let index = self.starts.len();
+                self.starts.push(buffer_at);
+                self.end = next;
+                let bytes = &buffer[..];
+                return visit(Line { index, start: buffer_at, inset: 0, bytes, crlf: false });
+            }
             if want == 0 {
                 return Ok(true);
             }
@@ -373,6 +386,18 @@ impl Log {
     pub fn torn_tail(&self) -> Option<(u64, u64)> {
         let len = self.own().base + self.own().len;
         (len > self.end).then(|| (self.end.saturating_sub(self.own().base), len - self.end))
+    }
+
+    /// The bytes behind the last newline.
+    pub fn tail(&self) -> Result<Vec<u8>> {
+        let len = self.own().base + self.own().len;
+        self.bytes(self.end, len - self.end)
+    }
+
+    /// The same log, in which the bytes behind the last newline count as a line.
+    #[must_use]
+    pub fn mended(self) -> Self {
+        Self { mended: true, ..self }
     }
 
     /// The file that the session's own new lines go to: the last of the chain.

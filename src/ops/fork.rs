@@ -1,11 +1,9 @@
 //! A child of a session: its own header, the seed, what is new. Side sessions are made by the same steps.
 
-use std::collections::HashSet;
-
 use super::Cut;
 use crate::{
     error::{Error, Result},
-    fact::{Base, Fact, Facts, Id},
+    fact::{Base, Fact, Facts, Id, index},
     format::{Adopted, Birth, Context, Note, Rewire, Tip, Writer},
     log::Draft,
     session::Thread,
@@ -63,7 +61,6 @@ pub fn child<'a>(child: &Child<'a>) -> Result<Draft<'a>> {
     if *inherit && writer.keeps_header(context) {
         draft.copy(session.header().line as usize);
     }
-    let untouched = session.format.leaf(&session.facts).is_none();
     let mut adopted = Vec::with_capacity(held.len());
     let mut number = 1; // the header is the first event where headers are events
     for &line in &held {
@@ -78,9 +75,7 @@ pub fn child<'a>(child: &Child<'a>) -> Result<Draft<'a>> {
             }
             number += 1;
         }
-        // Where a log is no tree nothing in a line can point to what is left out, so that it need not be read again.
-        let bytes = if untouched { Vec::new() } else { session.log.line(line as usize)? };
-        match writer.adopt(line, &bytes, context)? {
+        match writer.adopt(line, &|| session.log.line(line as usize), context)? {
             Adopted::AsIs => draft.copy(line as usize),
             Adopted::Spliced(line) => draft.line(line),
             Adopted::Dropped => continue,
@@ -127,7 +122,7 @@ fn finish(
     for stated in facts.all() {
         let Fact::Labelled { target, set } = stated.fact else { continue };
         labels.retain(|(known, _)| *known != target);
-        if set && rewire.kept.contains(&target) {
+        if set && rewire.kept[index(target)] {
             labels.push((target, stated.line));
         }
     }
@@ -184,7 +179,8 @@ fn check_numbers(facts: &Facts, kept: &[u32]) -> Result<()> {
 struct Kept {
     /// Records of the path in order, and whether the child has them.
     path: Vec<(Id, bool)>,
-    kept: HashSet<Id>,
+    /// Whether the child has a record, by the index of its id.
+    kept: Vec<bool>,
 }
 
 impl Kept {
@@ -207,7 +203,10 @@ impl Kept {
             id.map(|id| (id, kept_lines[*line as usize] && !labelled))
         };
         let path: Vec<(Id, bool)> = thread.path().iter().filter_map(record).collect();
-        let kept = path.iter().filter(|(_, kept)| *kept).map(|(id, _)| *id).collect();
+        let mut kept = vec![false; facts.id_count()];
+        for (id, has) in &path {
+            kept[index(*id)] = *has;
+        }
         Self { path, kept }
     }
 
@@ -218,7 +217,7 @@ impl Kept {
 
 impl Rewire for Kept {
     fn parent(&self, id: Id) -> Option<Id> {
-        if self.kept.contains(&id) {
+        if self.kept[index(id)] {
             return Some(id);
         }
         // The path is a chain, so that an ancestor stands before. What is no record of it has no place in the child.
@@ -227,7 +226,7 @@ impl Rewire for Kept {
     }
 
     fn successor(&self, id: Id) -> Option<Id> {
-        if self.kept.contains(&id) {
+        if self.kept[index(id)] {
             return Some(id);
         }
         let at = self.position(id)?;

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::Cut;
-use crate::{error::Result, log::Draft, session::History};
+use crate::{error::Result, log::Draft, session::Outline};
 
 /// The first line of a snapshot.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -53,11 +53,10 @@ pub struct Meta {
     pub cwd: Option<String>,
 }
 
-/// The manifest of a cut; `path` is absolute.
-pub fn manifest(cut: &Cut<'_>, path: &Path) -> Result<Manifest> {
+/// The manifest of a cut with that history; `path` is absolute.
+pub fn manifest(cut: &Cut<'_>, outline: &Outline, path: &Path) -> Result<Manifest> {
     let session = cut.thread.session;
     let header = session.header();
-    let history = History::of(&cut.thread, cut.boundary.keep(), cut.thread.seed)?;
     let line = session.log.line(header.line as usize)?;
     Ok(Manifest {
         r#type: "sessctl/snapshot".into(),
@@ -75,8 +74,8 @@ pub fn manifest(cut: &Cut<'_>, path: &Path) -> Result<Manifest> {
             seed_length: session.format.seed_length(&session.facts, &cut.kept),
             cwd: header.cwd.clone(),
         },
-        messages: history.messages.len(),
-        hash: history.hash(),
+        messages: outline.messages,
+        hash: outline.hash.clone(),
     })
 }
 

@@ -2,7 +2,7 @@
 
 use crate::{
     error::{Error, Result},
-    fact::{Fact, Id},
+    fact::{Fact, Id, index},
     finding::{Code, Finding, Severity},
     session::Session,
 };
@@ -142,10 +142,4 @@ fn nodes(session: &Session) -> Result<(Vec<Node>, Vec<Finding>)> {
         }
     }
     Ok((nodes, findings))
-}
-
-/// An id as an index below [`crate::fact::Facts::id_count`].
-pub(super) fn index(id: Id) -> usize {
-    use string_interner::Symbol;
-    id.to_usize()
 }

@@ -28,12 +28,7 @@ impl History {
         let session = thread.session;
         let digests =
             messages.iter().map(|message| digest(session, message)).collect::<Result<_>>()?;
-        let prompt = session.format.system_prompt(&session.facts, &thread.path()[..keep]);
-        let system = prompt
-            .map(|span| {
-                Ok::<_, crate::error::Error>(Sha256::digest(session.log.text(span)?).into())
-            })
-            .transpose()?;
+        let system = system_digest(thread, keep)?;
         Ok(Self { messages, digests, system })
     }
 
@@ -56,6 +51,45 @@ impl History {
     pub fn count(&self, origin: Origin) -> usize {
         self.messages.iter().filter(|message| message.origin == origin).count()
     }
+}
+
+/// A history in short: for histories that are only compared as a whole, without a digest for each message in memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outline {
+    /// How many messages there are.
+    pub messages: usize,
+    /// The hash of the messages asked for.
+    pub hash: String,
+    /// The digest of the system prompt where the log holds it apart from the messages.
+    pub system: Option<Sha>,
+    /// The line of the summary that stands for the older part, counted from one.
+    pub compacted: Option<usize>,
+}
+
+impl Outline {
+    /// The outline of `thread` behind its first `keep` records; the hash is that of the first `hashed` messages.
+    pub fn of(thread: &Thread<'_>, keep: usize, hashed: usize) -> Result<Self> {
+        let session = thread.session;
+        let messages = thread.history(keep, thread.seed);
+        let mut hash = Sha256::new();
+        for message in messages.iter().take(hashed) {
+            hash.update(hex(&digest(session, message)?));
+            hash.update(b"\n");
+        }
+        let summary = messages.iter().find(|message| message.origin == Origin::Compaction);
+        Ok(Self {
+            messages: messages.len(),
+            hash: hex(&hash.finalize()),
+            system: system_digest(thread, keep)?,
+            compacted: summary.map(|message| message.line as usize + 1),
+        })
+    }
+}
+
+fn system_digest(thread: &Thread<'_>, keep: usize) -> Result<Option<Sha>> {
+    let session = thread.session;
+    let prompt = session.format.system_prompt(&session.facts, &thread.path()[..keep]);
+    prompt.map(|span| Ok(Sha256::digest(session.log.text(span)?).into())).transpose()
 }
 
 /// The digest of `digests` in order, one hex line each.

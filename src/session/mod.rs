@@ -16,13 +16,13 @@ mod turn;
 
 pub use boundary::{At, Boundary, Kind};
 pub use branch::Branch;
-pub use history::History;
+pub use history::{History, Outline};
 pub use thread::Thread;
 pub use turn::{Turn, Turns};
 
 use crate::{
     error::{Error, Result},
-    fact::{Facts, Header},
+    fact::{Facts, Header, Keep},
     finding::{Code, Finding, Severity},
     format::{self, Format, Head},
     log::Log,
@@ -68,23 +68,28 @@ pub struct Damage {
 impl Session {
     /// Reads every line of `log`. The client is told from the log unless `wanted` names it.
     pub fn read(log: Log, wanted: Option<&'static dyn Format>) -> Result<Self> {
-        Self::read_for(log, wanted, false, None)
+        Self::read_for(log, wanted, Keep::Path, None)
     }
 
     /// The same as far as a cut at `at` needs it: where nothing that follows can matter, the rest is not read.
     pub fn read_to(log: Log, wanted: Option<&'static dyn Format>, at: &At) -> Result<Self> {
-        Self::read_for(log, wanted, false, Some(at))
+        Self::read_for(log, wanted, Keep::Path, Some(at))
     }
 
     /// The same, with every record of usage.
     pub fn read_usages(log: Log, wanted: Option<&'static dyn Format>) -> Result<Self> {
-        Self::read_for(log, wanted, true, None)
+        Self::read_for(log, wanted, Keep::All, None)
+    }
+
+    /// Nothing but the records of usage, and what tells whose they are: for logs that are only counted.
+    pub fn read_ledger(log: Log, wanted: Option<&'static dyn Format>) -> Result<Self> {
+        Self::read_for(log, wanted, Keep::Usages, None)
     }
 
     fn read_for(
         mut log: Log,
         wanted: Option<&'static dyn Format>,
-        keep_usages: bool,
+        keep: Keep,
         at: Option<&At>,
     ) -> Result<Self> {
         let head = log.head(HEAD)?;
@@ -96,7 +101,7 @@ impl Session {
         }
         let format = wanted.or_else(|| format::of(&Head(&head))).ok_or_else(|| unknown(&head))?;
         drop(head);
-        let mut facts = Facts::new(keep_usages);
+        let mut facts = Facts::new(keep);
         let intake = std::cell::RefCell::new(intake::Intake::new(format.reader()));
         let mut goal = at.filter(|_| log.len() > LARGE).map(enough::Enough::of);
         let mut partly = false;
@@ -123,13 +128,12 @@ impl Session {
                 .iter()
                 .any(|finding| matches!(finding.code, Code::TornTail | Code::FrameCorrupt))
         {
-            let message = format!(
-                "the last {len} bytes have no line end: a write in progress, or one that was cut"
-            );
-            findings.push(
-                Finding { byte: Some(byte), ..Finding::new(Code::TornTail, message) }
-                    .on(log.lines() + 1),
-            );
+            let whole = format.reader().is_record(&log.tail()?);
+            let what =
+                if whole { "a whole record" } else { "a write in progress, or one that was cut" };
+            let message = format!("the last {len} bytes have no line end: {what}");
+            let finding = Finding { byte: Some(byte), ..Finding::new(Code::TornTail, message) };
+            findings.push(finding.on(log.lines() + 1).with("whole_record", whole));
         }
         findings.append(&mut facts.findings);
         let Some(header) = &facts.header else {

@@ -54,6 +54,10 @@ impl Turns {
         if scan.implied && scan.answered && scan.pending.is_empty() {
             scan.end_implied(path.len(), scan.asked);
         }
+        if scan.open && scan.turns.list.last().is_some_and(|turn| turn.last < seed) {
+            // The fork cut this turn off; nobody will go on with it.
+            scan.close(None, Ending::Interrupted);
+        }
         if scan.open {
             scan.turns.open_calls = scan.pending.iter().chain(&scan.unanswered).copied().collect();
             scan.turns.open_calls.sort_by_key(|(_, at)| *at);

@@ -97,6 +97,21 @@ impl Store {
         Self { roots: vec![folder.into()], given: false, depth: NEAR }
     }
 
+    /// The store that a log lies in: the client's, or else the neighbourhood of the file, or of its folder where that
+    /// is the session's own.
+    #[must_use]
+    pub fn around(path: &Path) -> Self {
+        if let Some((format, root)) = layout_of(path) {
+            return Self::home(format.layout(), root);
+        }
+        let folder = path.parent().unwrap_or(Path::new("."));
+        let own = || Glance::at(path).is_some_and(|glance| folder.ends_with(&glance.header.id));
+        match folder.parent() {
+            Some(above) if own() => Self::near(above),
+            _ => Self::near(folder),
+        }
+    }
+
     /// The files whose name or folder gives that id.
     #[must_use]
     pub fn named(&self, layout: &dyn Layout, id: &str) -> Vec<PathBuf> {

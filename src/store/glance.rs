@@ -8,7 +8,7 @@ use std::{
 };
 
 use crate::{
-    fact::{Facts, Header},
+    fact::{Facts, Header, Keep},
     format::{self, Format, Head, Reader},
     log::Line,
 };
@@ -43,7 +43,7 @@ impl Glance {
         let meta = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
         let (head, tail) = ends(path).ok()?;
         let format = format::of(&Head(&head))?;
-        let mut facts = Facts::new(false);
+        let mut facts = Facts::new(Keep::Path);
         let mut reader = format.reader();
         state(&head, reader.as_mut(), &mut facts);
         state(&tail, reader.as_mut(), &mut facts);

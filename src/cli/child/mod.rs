@@ -22,11 +22,11 @@ use super::{
 use crate::{
     error::{Error, Result},
     finding::{Code, Finding},
-    format::{Birth, Message, Note, Origin},
-    log::{Draft, Encoding, Log, Stamp},
+    format::{Birth, Format, Note},
+    log::{Encoding, Log, Stamp},
     ops::{self, Cut, Intent, Policy},
-    session::{At, History, Session, Turns},
-    store::{self, Record, State, Written},
+    session::{At, Outline, Session, Turns},
+    store::{self, Journal, Record, State, Store},
 };
 
 /// Flags of every verb that makes a child.
@@ -117,6 +117,9 @@ pub struct Made {
     pub compacted_source: bool,
     /// How the client opens it.
     pub next: Next,
+    /// How many messages frame a side session.
+    #[serde(skip)]
+    pub framed: usize,
     /// The hash of the inherited messages.
     pub seed_hash: String,
     /// How many messages are the parent's.
@@ -143,7 +146,13 @@ pub fn make(
     if let Some(id) = making.id.as_deref().filter(|id| !layout.valid_id(id)) {
         return Ok(answer.failed(Error::InvalidSessionId(id.into())));
     }
-    match plan(run, order, &opened, &mut answer) {
+    let step = plan(run, order, &opened, &mut answer);
+    drop(opened); // A long log and its child need not both be in memory.
+    let made = step.and_then(|step| match step {
+        Step::Done(made) => Ok(*made),
+        Step::Written(written) => written.finish(),
+    });
+    match made {
         Ok(made) => {
             answer.report = Some(present(made));
             Ok(answer)
@@ -152,7 +161,15 @@ pub fn make(
     }
 }
 
-fn plan(run: &Run, order: &Order<'_>, opened: &Opened, answer: &mut Answer) -> Result<Made> {
+/// How far a child has come.
+enum Step {
+    /// Nothing is left to do: an earlier run made it, or nothing was to be written.
+    Done(Box<Made>),
+    /// Its file is there; it has to be read back.
+    Written(Box<Written>),
+}
+
+fn plan(run: &Run, order: &Order<'_>, opened: &Opened, answer: &mut Answer) -> Result<Step> {
     let making = order.making;
     let given = making.title.as_deref();
     let title =
@@ -163,7 +180,7 @@ fn plan(run: &Run, order: &Order<'_>, opened: &Opened, answer: &mut Answer) -> R
     let request = request(order, opened, title.as_deref());
     let journal = run.journal()?;
     let id = making.request_id.as_deref();
-    let _lock = id.filter(|_| !making.dry_run).map(|id| journal.lock(id)).transpose()?;
+    let lock = id.filter(|_| !making.dry_run).map(|id| journal.lock(id)).transpose()?;
     let before = id.map(|id| journal.request(id)).transpose()?.flatten();
     if let (Some(before), Some(id)) = (&before, id) {
         same_request(id, &before.request, &request)?;
@@ -176,7 +193,7 @@ fn plan(run: &Run, order: &Order<'_>, opened: &Opened, answer: &mut Answer) -> R
             // The crash came between the write and this step.
             journal.add(&Record { state: State::Committed, ..before.clone() })?;
         }
-        return Ok(made);
+        return Ok(Step::Done(Box::new(made)));
     }
     let again = before.filter(|before| before.state == State::Prepared);
     let cut = ops::cut(
@@ -192,15 +209,21 @@ fn plan(run: &Run, order: &Order<'_>, opened: &Opened, answer: &mut Answer) -> R
     }
     let title = match (title, &again) {
         (Some(title), _) => title,
-        (None, Some(Record { written: Written { title: Some(title), .. }, .. })) => title.clone(),
+        (None, Some(Record { written: store::Written { title: Some(title), .. }, .. })) => {
+            title.clone()
+        }
         _ => {
             let parent = title::of_parent(&home, &journal, opened)?;
             title::next(parent.as_deref(), order.verb, &taken)
         }
     };
     let plan = Plan::new(run, order, opened, cut, home, title, again.as_ref())?;
-    answer.findings.extend(report::compacted(&plan.planned));
-    plan.carry_out(order, &journal, request, again.is_some(), &policy)
+    answer.findings.extend(report::compacted(plan.planned.compacted));
+    if order.framing.is_some() && plan.framing.is_none() {
+        let message = "no framing was written: this version opens no session with a message before the first step";
+        answer.findings.push(Finding::new(Code::NoteNotSent, message));
+    }
+    plan.carry_out(order, journal, request, again.is_some(), policy, lock)
 }
 
 /// A child that is fully thought out.
@@ -211,7 +234,7 @@ struct Plan<'a> {
     birth: Birth,
     framing: Option<Note>,
     /// The inherited history, which the child must have when read back.
-    planned: History,
+    planned: Outline,
     inherit: bool,
     /// Its file.
     place: PathBuf,
@@ -259,9 +282,11 @@ impl<'a> Plan<'a> {
             aside: order.verb == "side",
         };
         let words = order.framing.clone();
+        let writer = session.format.writer(&session.facts)?;
+        let words = words.filter(|_| writer.takes_note(&session.facts, birth.version, kept));
         let framing = words.map(|text| ops::framing(&birth.id, &birth.parent, text));
         let keep = if inherit { cut.boundary.keep() } else { 0 };
-        let planned = History::of(&cut.thread, keep, cut.thread.seed)?;
+        let planned = Outline::of(&cut.thread, keep, usize::MAX)?;
         let place = home.place(run, opened, order.out, &birth);
         let encoding = home.encoding(opened, order.out);
         let elsewhere = order.out.is_some();
@@ -272,11 +297,12 @@ impl<'a> Plan<'a> {
     fn carry_out(
         &self,
         order: &Order<'_>,
-        journal: &store::Journal,
+        journal: Journal,
         request: Map<String, Value>,
         again: bool,
-        policy: &Policy,
-    ) -> Result<Made> {
+        policy: Policy,
+        lock: Option<fs::File>,
+    ) -> Result<Step> {
         let Self { cut, birth, framing, .. } = self;
         let child = ops::Child { cut, birth, inherit: self.inherit, framing: framing.as_ref() };
         let draft = ops::child(&child)?;
@@ -286,31 +312,45 @@ impl<'a> Plan<'a> {
                 Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
                     Err(Error::io("write to", "standard output")(error))
                 }
-                _ => Ok(self.made(Path::new("-"), self.counts())),
+                _ => Ok(Step::Done(Box::new(self.made(Path::new("-"), self.counts())))),
             };
         }
         if !again {
             self.check_free(order)?;
         }
         if order.making.dry_run {
-            return Ok(self.made(&self.place, self.counts()));
+            return Ok(Step::Done(Box::new(self.made(&self.place, self.counts()))));
         }
         let record = self.record(order, request);
         journal.add(&record)?;
         if again {
             store::sweep(&self.place); // what the crash left
         }
-        store::create(&self.place, &draft, self.encoding, self.opened.session.log.stamp())?;
-        let counts = self.read_back(&draft, policy).inspect_err(|_| {
-            // What cannot be trusted is not left behind.
+        let stamp = self.opened.session.log.stamp();
+        store::create(&self.place, &draft, self.encoding, stamp)?;
+        let large = draft.size() > LARGE && self.encoding == Encoding::Plain;
+        if large && !draft.is_in(&Log::open(&self.place)?)? {
             let _ = fs::remove_file(&self.place);
-        })?;
-        unchanged(self.opened)?;
-        if let Some(logs) = self.home.logs.as_deref().filter(|_| !self.elsewhere) {
-            store::name_in_index(self.opened.session.format.layout(), logs, birth)?;
+            let what = "the child did not read back as planned: it has other bytes".to_owned();
+            return Err(Error::DurabilityFailed { path: self.place.clone(), what });
         }
-        journal.add(&Record { state: State::Committed, ..record })?;
-        Ok(self.made(&self.place, counts))
+        let logs = self.home.logs.clone().filter(|_| !self.elsewhere);
+        Ok(Step::Written(Box::new(Written {
+            made: self.made(&self.place, self.counts()),
+            planned: self.planned.clone(),
+            framed: usize::from(framing.is_some()),
+            lines: draft.lines(),
+            format: self.opened.session.format,
+            source: self.opened.path.clone().filter(|_| self.opened.manifest.is_none()),
+            stamp,
+            policy,
+            journal,
+            record,
+            proven: large,
+            store: self.home.store.clone(),
+            index: logs.map(|logs| (logs, birth.clone())),
+            _lock: lock,
+        })))
     }
 
     /// Neither the file nor, under another name, a session of that id may be there.
@@ -345,11 +385,11 @@ impl<'a> Plan<'a> {
                 "at": cut.thread.name_of(cut.boundary),
                 "line": cut.thread.file_line_before(cut.boundary),
                 "records": cut.boundary.keep(),
-                "messages": planned.messages.len(),
+                "messages": planned.messages,
                 "seed_length": birth.seed_length,
-                "hash": planned.hash(),
+                "hash": planned.hash,
             })),
-            written: Written {
+            written: store::Written {
                 id: birth.id.clone(),
                 path: self.place.clone(),
                 title: birth.title.clone(),
@@ -358,50 +398,20 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// The child as its client will see it; its history must be the planned one, and the framing once behind it.
-    fn read_back(&self, draft: &Draft<'_>, policy: &Policy) -> Result<Counts> {
-        if draft.size() > LARGE && self.encoding == Encoding::Plain {
-            // Lines say the same wherever they stand: that each byte is there is proof enough, and cheaper.
-            if draft.is_in(&Log::open(&self.place)?)? {
-                return Ok(self.counts());
-            }
-            let what = "the child did not read back as planned: it has other bytes".to_owned();
-            return Err(Error::DurabilityFailed { path: self.place.clone(), what });
-        }
-        let log = store::open(&self.place, Some(&self.home.store))?;
-        let child = Session::read(log, Some(self.opened.session.format))?;
-        let thread = child.thread(None)?;
-        let history = History::of(&thread, thread.path().len(), thread.seed)?;
-        let planned = &self.planned;
-        let framed = planned.digests.len() + usize::from(self.framing.is_some());
-        let same = history.digests.starts_with(&planned.digests)
-            && history.digests.len() == framed
-            && history.system == planned.system
-            && child.log.lines() - child.log.own_first() == draft.lines();
-        let bad = thread.findings().into_iter().find(|finding| policy.stops(finding));
-        if same && bad.is_none() {
-            return Ok(Counts::of(history.messages.len(), &thread.turns));
-        }
-        let why = bad.map_or("its history is another one".to_owned(), |bad| bad.to_string());
-        let what = format!("the child did not read back as planned: {why}");
-        Err(Error::DurabilityFailed { path: self.place.clone(), what })
-    }
-
     /// What the child will hold, for a plan that is not carried out.
     fn counts(&self) -> Counts {
         let thread = &self.cut.thread;
         let keep = if self.inherit { self.cut.boundary.keep() } else { 0 };
-        let turns = Turns::of(&thread.session.facts, &thread.path()[..keep], thread.seed);
+        let turns = Turns::of(&thread.session.facts, &thread.path()[..keep], keep);
         let framed = usize::from(self.framing.is_some());
-        Counts::of(self.planned.messages.len() + framed, &turns)
+        Counts::of(self.planned.messages + framed, &turns)
     }
 
     fn made(&self, path: &Path, counts: Counts) -> Made {
         let Self { cut, opened, home, birth, planned, .. } = self;
         let layout = opened.session.format.layout();
         let in_store = !self.elsewhere && home.logs.is_some();
-        let inherited = planned.messages.len();
-        let compacted = |message: &Message| message.origin == Origin::Compaction;
+        let inherited = planned.messages;
         Made {
             messages: counts.messages,
             turns: counts.turns,
@@ -419,9 +429,10 @@ impl<'a> Plan<'a> {
             },
             replayed: false,
             parent: ParentReport::of(opened),
-            compacted_source: planned.messages.iter().any(compacted),
+            compacted_source: planned.compacted.is_some(),
             next: Next { argv: layout.opens(&birth.id, path, in_store), cwd: birth.cwd.clone() },
-            seed_hash: planned.hash(),
+            framed: usize::from(self.framing.is_some()),
+            seed_hash: planned.hash.clone(),
             inherited,
         }
     }
@@ -442,16 +453,81 @@ impl Counts {
     }
 }
 
-/// The source must still hold what was read; that somebody has gone on writing to it meanwhile does not matter.
-fn unchanged(opened: &Opened) -> Result<()> {
-    let (Some(path), None) = (&opened.path, &opened.manifest) else { return Ok(()) };
-    let stamp = opened.session.log.stamp();
-    let now = fs::File::open(path).and_then(|file| Stamp::of(&file));
-    let now = now.map_err(Error::io("read", path))?;
-    if now.size < stamp.size && now.inode == stamp.inode {
-        return Err(Error::SourceChanged { path: path.clone(), what: "it is shorter than it was" });
+/// A child whose file is there.
+struct Written {
+    made: Made,
+    /// The inherited history as the parent has it.
+    planned: Outline,
+    /// How many messages stand behind it.
+    framed: usize,
+    lines: usize,
+    format: &'static dyn Format,
+    source: Option<PathBuf>,
+    stamp: Stamp,
+    policy: Policy,
+    journal: Journal,
+    record: Record,
+    /// Whether it was compared byte by byte. Lines say the same wherever they stand, so that this is proof enough.
+    proven: bool,
+    /// Where what it refers to lies.
+    store: Store,
+    /// The folder of logs whose index names it, and what is new about it.
+    index: Option<(PathBuf, Birth)>,
+    /// Keeps other runs with the same request id waiting until this one is through.
+    _lock: Option<fs::File>,
+}
+
+impl Written {
+    /// Reads the child back, takes it away again if its history is not the planned one, and completes the lineage.
+    fn finish(self) -> Result<Made> {
+        let path = &self.made.child.path;
+        let counts = if self.proven {
+            let Made { messages, turns, tool_calls: calls, tool_results: results, .. } = self.made;
+            Counts { messages, turns, calls, results }
+        } else {
+            self.read_back().inspect_err(|_| {
+                let _ = fs::remove_file(path);
+            })?
+        };
+        self.check_source()?;
+        if let Some((logs, birth)) = &self.index {
+            store::name_in_index(self.format.layout(), logs, birth)?;
+        }
+        self.journal.add(&Record { state: State::Committed, ..self.record })?;
+        let Counts { messages, turns, calls: tool_calls, results: tool_results } = counts;
+        Ok(Made { messages, turns, tool_calls, tool_results, ..self.made })
     }
-    Ok(())
+
+    /// The child as its client will see it: the planned history, then the framing and nothing else.
+    fn read_back(&self) -> Result<Counts> {
+        let path = &self.made.child.path;
+        let child = Session::read(store::open(path, Some(&self.store))?, Some(self.format))?;
+        let thread = child.thread(None)?;
+        let planned = &self.planned;
+        let have = Outline::of(&thread, thread.path().len(), planned.messages)?;
+        let same = have.messages == planned.messages + self.framed
+            && (&have.hash, have.system) == (&planned.hash, planned.system)
+            && child.log.lines() - child.log.own_first() == self.lines;
+        let bad = thread.findings().into_iter().find(|finding| self.policy.stops(finding));
+        if same && bad.is_none() {
+            return Ok(Counts::of(have.messages, &thread.turns));
+        }
+        let why = bad.map_or("its history is another one".to_owned(), |bad| bad.to_string());
+        let what = format!("the child did not read back as planned: {why}");
+        Err(Error::DurabilityFailed { path: path.clone(), what })
+    }
+
+    /// The source must still hold what was read; that somebody has gone on writing to it does not matter.
+    fn check_source(&self) -> Result<()> {
+        let Some(path) = &self.source else { return Ok(()) };
+        let now = fs::File::open(path).and_then(|file| Stamp::of(&file));
+        let now = now.map_err(Error::io("read", path))?;
+        if now.size < self.stamp.size && now.inode == self.stamp.inode {
+            let what = "it is shorter than it was";
+            return Err(Error::SourceChanged { path: path.clone(), what });
+        }
+        Ok(())
+    }
 }
 
 /// The child of an earlier run with the same request, if it is there and whole.
@@ -470,7 +546,7 @@ fn replayed(
         return Ok(None);
     };
     let thread = child.thread(None)?;
-    let history = History::of(&thread, thread.path().len(), thread.seed)?;
+    let outline = Outline::of(&thread, thread.path().len(), 0)?;
     let text = |key: &str| before.boundary.get(key).and_then(Value::as_str).unwrap_or_default();
     let number = |key: &str| before.boundary.get(key).and_then(Value::as_u64).unwrap_or(0);
     let size = |key: &str| usize::try_from(number(key)).unwrap_or(0);
@@ -488,9 +564,8 @@ fn replayed(
     let layout = format.layout();
     let root = layout.root_of(path);
     let base = root.as_deref().unwrap_or(path).parent().unwrap_or(Path::new(""));
-    let compacted = |message: &Message| message.origin == Origin::Compaction;
     Ok(Some(Made {
-        messages: history.messages.len(),
+        messages: outline.messages,
         turns: thread.turns.closed(),
         tool_calls: thread.turns.calls,
         tool_results: thread.turns.results,
@@ -514,11 +589,12 @@ fn replayed(
         },
         replayed: true,
         parent: ParentReport::of(opened),
-        compacted_source: history.messages.iter().any(compacted),
+        compacted_source: outline.compacted.is_some(),
         next: Next {
             argv: layout.opens(child.id(), path, root.is_some()),
             cwd: child.header().cwd.clone(),
         },
+        framed: outline.messages - inherited.min(outline.messages),
         seed_hash: text("hash").into(),
         inherited,
     }))

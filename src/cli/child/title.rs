@@ -9,7 +9,7 @@ use crate::{
     cli::pick::Opened,
     error::{Error, Result},
     ops,
-    store::{self, Journal, Record},
+    store::{self, Journal, Record, State},
 };
 
 /// The longest title, in characters.
@@ -33,8 +33,11 @@ pub(super) fn check(title: String) -> Result<String> {
 pub(super) fn taken(home: &Home, journal: &Journal, parent: &str) -> Result<HashSet<String>> {
     let mut taken: HashSet<String> =
         home.store.glances().into_iter().filter_map(|glance| glance.title).collect();
-    let of_parent =
-        |record: &Record| record.source.get("id").and_then(Value::as_str) == Some(parent);
+    // What failed or was cut off by a crash took no title.
+    let of_parent = |record: &Record| {
+        let source = record.source.get("id").and_then(Value::as_str);
+        record.state == State::Committed && source == Some(parent)
+    };
     taken.extend(
         journal.records()?.into_iter().filter(of_parent).filter_map(|record| record.written.title),
     );

@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::value::RawValue;
 
 use crate::{
-    cli::{Run, output::printable, pick::Opened},
+    cli::{Run, lineage, output::printable, pick::Opened},
     error::Result,
-    fact::Role,
+    fact::{Ending, Role},
     format::{Message, Origin, Unfolded, json::hex},
     session::{History, Thread, history::unfold},
 };
@@ -31,16 +31,15 @@ pub enum View {
 
 /// Everything the views are made of.
 pub struct Rows<'a> {
-    /// The session along its path.
-    pub thread: &'a Thread<'a>,
-    /// Its messages.
-    pub history: &'a History,
-    /// How many records of the path are looked at.
-    pub keep: usize,
+    thread: &'a Thread<'a>,
+    history: &'a History,
+    keep: usize,
     /// Only these turns, counted from one.
-    pub turns: Option<(usize, usize)>,
+    turns: Option<(usize, usize)>,
     /// Fold nothing.
-    pub full: bool,
+    full: bool,
+    /// The turn that each line stands in, counted from one; 0 is none.
+    turn_of: Vec<usize>,
 }
 
 #[derive(Serialize)]
@@ -63,6 +62,25 @@ struct CallRow<'a> {
     arguments: &'a str,
 }
 
+/// A message of the next request; `made_up` where the client gives a missing result itself.
+#[derive(Serialize)]
+struct SentRow<'a> {
+    role: &'static str,
+    text: &'a str,
+    calls: Vec<CallRow<'a>>,
+    results: &'a [String],
+    made_up: bool,
+}
+
+#[derive(Serialize)]
+struct TurnRow {
+    turn: usize,
+    id: String,
+    state: &'static str,
+    line: usize,
+    lines: [usize; 2],
+}
+
 const HEAD: Style = AnsiColor::Cyan.on_default().bold();
 const NAME: Style = Style::new().bold();
 const PALE: Style = Style::new().dimmed();
@@ -73,75 +91,84 @@ const FOLD: usize = 12;
 /// A taker of output; it answers `false` once nobody reads any more.
 type Sink<'s> = dyn FnMut(&[u8]) -> Result<bool> + 's;
 
-impl Rows<'_> {
-    /// The rows of a view, for a report.
-    pub fn rows(&self, view: View, run: &Run, opened: &Opened) -> Result<Vec<Value>> {
-        let mut rows = Vec::new();
-        let mut take = |row: Value| {
-            rows.push(row);
-            Ok(true)
-        };
-        match view {
-            View::Messages | View::Transcript => self.messages(&mut take)?,
-            View::Provider => self.provider(&mut take)?,
-            View::Turns => self.each_turn(&mut take)?,
-            View::Lineage => rows = super::super::lineage::rows(run, opened)?,
+/// A taker of rows, each a JSON object.
+type Take<'s> = dyn FnMut(String) -> Result<bool> + 's;
+
+impl<'a> Rows<'a> {
+    /// The views of `thread` behind its first `keep` records.
+    pub fn new(
+        thread: &'a Thread<'a>,
+        history: &'a History,
+        keep: usize,
+        turns: Option<(usize, usize)>,
+        full: bool,
+    ) -> Self {
+        let mut turn_of = vec![0; thread.session.log.lines()];
+        for (nth, turn) in thread.turns.list.iter().enumerate() {
+            for line in &thread.path()[turn.first..=turn.last] {
+                turn_of[*line as usize] = nth + 1;
+            }
         }
+        Self { thread, history, keep, turns, full, turn_of }
+    }
+
+    /// The rows of a view, for a report.
+    pub fn rows(&self, view: View, run: &Run, opened: &Opened) -> Result<Vec<Box<RawValue>>> {
+        let mut rows = Vec::new();
+        self.each(view, run, opened, &mut |row| {
+            rows.push(RawValue::from_string(row).expect("a row is JSON"));
+            Ok(true)
+        })?;
         Ok(rows)
     }
 
     /// Prints a view.
     pub fn print(&self, view: View, run: &Run, opened: &Opened, sink: &mut Sink<'_>) -> Result<()> {
-        let mut line = |row: Value| sink(format!("{row}\n").as_bytes());
         match view {
-            View::Messages => self.messages(&mut line),
-            View::Provider => self.provider(&mut line),
-            View::Turns => self.each_turn(&mut line),
             View::Transcript => self.transcript(sink),
-            View::Lineage => sink(
-                super::super::lineage::tree(&super::super::lineage::rows(run, opened)?).as_bytes(),
-            )
-            .map(|_| ()),
+            View::Lineage => sink(lineage::tree(&lineage::rows(run, opened)?).as_bytes()).map(drop),
+            _ => self.each(view, run, opened, &mut |row| sink(format!("{row}\n").as_bytes())),
         }
     }
 
-    fn wanted(&self, message: &Message) -> bool {
-        let Some((from, to)) = self.turns else { return true };
-        self.turn_of(message).is_some_and(|turn| (from..=to).contains(&turn))
+    fn each(&self, view: View, run: &Run, opened: &Opened, take: &mut Take<'_>) -> Result<()> {
+        match view {
+            View::Messages | View::Transcript => self.messages(take),
+            View::Provider => self.provider(take),
+            View::Turns => self.each_turn(take),
+            View::Lineage => {
+                lineage::rows(run, opened)?.iter().try_for_each(|row| take(json(row)).map(drop))
+            }
+        }
     }
 
-    /// The turn that a message stands in, counted from one.
-    fn turn_of(&self, message: &Message) -> Option<usize> {
-        let at = self.thread.path()[..self.keep].iter().position(|line| *line == message.line)?;
-        self.thread
-            .turns
-            .list
-            .iter()
-            .position(|turn| (turn.first..=turn.last).contains(&at))
-            .map(|turn| turn + 1)
+    fn wanted(&self, turn: usize) -> bool {
+        self.turns.is_none_or(|(from, to)| (from..=to).contains(&turn))
     }
 
-    fn messages(&self, take: &mut dyn FnMut(Value) -> Result<bool>) -> Result<()> {
+    fn turn(&self, message: &Message) -> usize {
+        self.turn_of.get(message.line as usize).copied().unwrap_or(0)
+    }
+
+    fn messages(&self, take: &mut Take<'_>) -> Result<()> {
         let session = self.thread.session;
-        for (index, message) in
-            self.history.messages.iter().enumerate().filter(|(_, message)| self.wanted(message))
-        {
+        for (nth, message) in self.history.messages.iter().enumerate() {
+            if !self.wanted(self.turn(message)) {
+                continue;
+            }
             let Unfolded { text, calls, results } = unfold(session, message)?;
             let row = MessageRow {
-                index: index + 1,
+                index: nth + 1,
                 role: message.role.name(),
                 text: &text,
                 id: self.thread.id_on(message.line).map(|id| session.facts.name(id)),
                 line: session.log.place(message.line as usize).1,
                 origin: message.origin.name(),
-                calls: calls
-                    .iter()
-                    .map(|(id, name, arguments)| CallRow { id, name, arguments })
-                    .collect(),
+                calls: call_rows(&calls),
                 results: &results,
-                sha256: hex(&self.history.digests[index]),
+                sha256: hex(&self.history.digests[nth]),
             };
-            if !take(serde_json::to_value(row).expect("a row always serialises"))? {
+            if !take(json(&row))? {
                 break;
             }
         }
@@ -149,47 +176,40 @@ impl Rows<'_> {
     }
 
     /// What the client leaves out is left out, and a missing result is made up as the client would.
-    fn provider(&self, take: &mut dyn FnMut(Value) -> Result<bool>) -> Result<()> {
-        let session = self.thread.session;
+    fn provider(&self, take: &mut Take<'_>) -> Result<()> {
         let mut owed: Vec<String> = Vec::new();
-        let mut rows = Vec::new();
-        let make_up = |owed: &mut Vec<String>, rows: &mut Vec<Value>| {
-            rows.extend(owed.drain(..).map(
-                |call| json!({ "role": "tool", "text": "", "results": [call], "made_up": true }),
-            ));
-        };
         for message in self.history.messages.iter().filter(|message| message.sent) {
-            let unfolded = unfold(session, message)?;
-            if unfolded.results.is_empty() {
-                make_up(&mut owed, &mut rows);
+            let Unfolded { text, calls, results } = unfold(self.thread.session, message)?;
+            if results.is_empty() {
+                make_up(&mut owed, take)?;
             }
-            owed.retain(|call| !unfolded.results.contains(call));
-            let made = unfolded.calls.iter().map(|(id, ..)| id);
-            owed.extend(made.filter(|id| !unfolded.results.contains(id)).cloned());
-            let calls: Vec<Value> = unfolded.calls.iter().map(|(id, name, arguments)| json!({ "id": id, "name": name, "arguments": arguments })).collect();
-            rows.push(json!({ "role": message.role.name(), "text": unfolded.text, "calls": calls, "results": unfolded.results, "made_up": false }));
-        }
-        make_up(&mut owed, &mut rows);
-        for row in rows {
-            if !take(row)? {
-                break;
+            owed.retain(|call| !results.contains(call));
+            let made = calls.iter().map(|(id, ..)| id);
+            owed.extend(made.filter(|id| !results.contains(id)).cloned());
+            let (role, calls) = (message.role.name(), call_rows(&calls));
+            let row = SentRow { role, text: &text, calls, results: &results, made_up: false };
+            if !take(json(&row))? {
+                return Ok(());
             }
         }
-        Ok(())
+        make_up(&mut owed, take)
     }
 
-    fn each_turn(&self, take: &mut dyn FnMut(Value) -> Result<bool>) -> Result<()> {
-        for (nth, turn) in
-            self.thread.turns.list.iter().enumerate().filter(|(_, turn)| turn.opened < self.keep)
-        {
-            if self.turns.is_some_and(|(from, to)| !(from..=to).contains(&(nth + 1))) {
+    fn each_turn(&self, take: &mut Take<'_>) -> Result<()> {
+        let turns = self.thread.turns.list.iter().enumerate();
+        for (nth, turn) in turns.filter(|(_, turn)| turn.opened < self.keep) {
+            if !self.wanted(nth + 1) {
                 continue;
             }
-            let (first, last) =
-                (self.thread.line_number(turn.opened), self.thread.line_number(turn.last));
-            let state = turn.how.map_or("open", |how| how.name());
-            let row = json!({ "turn": nth + 1, "id": self.thread.turn_name(nth), "line": first, "lines": [first, last], "state": state });
-            if !take(row)? {
+            let lines = [turn.opened, turn.last].map(|at| self.thread.line_number(at));
+            let row = TurnRow {
+                turn: nth + 1,
+                id: self.thread.turn_name(nth),
+                state: turn.how.map_or("open", Ending::name),
+                line: lines[0],
+                lines,
+            };
+            if !take(json(&row))? {
                 break;
             }
         }
@@ -197,18 +217,19 @@ impl Rows<'_> {
     }
 
     fn transcript(&self, sink: &mut Sink<'_>) -> Result<()> {
-        let session = self.thread.session;
-        let mut turn = None;
-        for message in self.history.messages.iter().filter(|message| self.wanted(message)) {
-            let now = self.turn_of(message);
+        let mut turn = 0;
+        for message in &self.history.messages {
+            let now = self.turn(message);
+            if !self.wanted(now) {
+                continue;
+            }
             let mut text = String::new();
-            if now.is_some() && now != turn {
-                let number = now.unwrap_or_default();
-                let state = self.thread.turns.list[number - 1].how.map_or("open", |how| how.name());
-                let _ = writeln!(text, "{HEAD}turn {number}{HEAD:#} {PALE}{state}{PALE:#}");
+            if now != turn && now > 0 {
+                let state = self.thread.turns.list[now - 1].how.map_or("open", Ending::name);
+                let _ = writeln!(text, "{HEAD}turn {now}{HEAD:#} {PALE}{state}{PALE:#}");
             }
             turn = now;
-            self.say(&mut text, message, &unfold(session, message)?);
+            self.say(&mut text, message, &unfold(self.thread.session, message)?);
             if !sink(styled(&text).as_bytes())? {
                 break;
             }
@@ -243,6 +264,25 @@ impl Rows<'_> {
             let _ = writeln!(out, "  {PALE}->{PALE:#} {} {short}", printable(name));
         }
     }
+}
+
+fn call_rows(calls: &[(String, String, String)]) -> Vec<CallRow<'_>> {
+    calls.iter().map(|(id, name, arguments)| CallRow { id, name, arguments }).collect()
+}
+
+/// The results that the client gives to calls which got none.
+fn make_up(owed: &mut Vec<String>, take: &mut Take<'_>) -> Result<()> {
+    for call in owed.drain(..) {
+        let results = [call];
+        let row =
+            SentRow { role: "tool", text: "", calls: Vec::new(), results: &results, made_up: true };
+        take(json(&row))?;
+    }
+    Ok(())
+}
+
+fn json(row: &impl Serialize) -> String {
+    serde_json::to_string(row).expect("a row always serialises")
 }
 
 /// `text` with its styles, or without where standard output is no terminal.

@@ -37,7 +37,7 @@ pub(super) struct CodexReader {
     /// Whether its lines are bare items.
     bare: bool,
     /// The turn that is open by what was written down.
-    turn: Option<Id>,
+    turn: Option<String>,
     /// Whether the settings were written down; then context lines do not stand for them.
     settings: bool,
     /// When the session began, in milliseconds.
@@ -109,9 +109,9 @@ impl Reader for CodexReader {
             }
             "turn_context" => {
                 let context: wire::Payload<'_> = serde_json::from_str(payload.get())?;
-                let turn = context.turn_id.as_ref().map(|turn| facts.id(&turn.0));
+                let turn = context.turn_id.as_ref().map(|turn| turn.0.as_ref());
                 if let Some(model) = &context.model {
-                    self.tally.context(turn.or(self.turn), &model.0, facts);
+                    self.tally.context(turn.or(self.turn.as_deref()), &model.0, facts);
                 }
                 if !self.settings {
                     facts.state(number, Fact::Setting(CONTEXT));
@@ -208,7 +208,7 @@ impl CodexReader {
             text(&meta.forked_from_id).or(spawner).or_else(|| text(&meta.parent_thread_id));
         self.began = created.map(|created| created.timestamp_millis());
         self.tally.child = parent.is_some();
-        self.tally.makers = vec![(id.clone(), millis_of(&id).or(self.began))];
+        self.tally.makers = vec![(id.as_str().into(), millis_of(&id).or(self.began))];
         let number = json::index(line);
         if let Some(prompt) = meta.base_instructions.or(meta.instructions)
             && prompt.get() != "null"
@@ -238,13 +238,13 @@ impl CodexReader {
         let meta: wire::Meta<'_> = serde_json::from_str(payload.get())?;
         let Some(id) = meta.id else { return Ok(()) };
         let known = facts.id(&id.0);
-        if self.tally.makers.first().is_some_and(|(own, _)| *own == id.0) {
+        if self.tally.makers.first().is_some_and(|(own, _)| **own == *id.0) {
             return Ok(());
         }
         facts.state(number, Fact::Joined(known));
         let began = meta.timestamp.and_then(|time| parse_time(&time.0));
         let began = millis_of(&id.0).or(began.map(|began| began.timestamp_millis()));
-        self.tally.makers.push((id.owned(), began));
+        self.tally.makers.push((id.0.as_ref().into(), began));
         // 0.80 leaves no other mark of the parent.
         if let Some(header) = facts.header.as_mut().filter(|header| header.parent.is_none()) {
             header.parent = Some(id.owned());
@@ -370,7 +370,7 @@ impl CodexReader {
             "task_started" | "turn_started" => {
                 let turn = turn.unwrap_or_else(|| self.unnamed(facts));
                 facts.state(number, Fact::Opened(turn));
-                self.turn = Some(turn);
+                self.turn = event.turn_id.as_ref().map(Text::owned);
                 if let Some(header) =
                     facts.header.as_mut().filter(|header| header.version == WRAPPED)
                 {
@@ -393,7 +393,7 @@ impl CodexReader {
                 let turns = event.num_turns.unwrap_or(0);
                 facts.state(number, Fact::Retracted { turns, shown: self.paginated });
             }
-            "token_count" => self.tally.total(event, self.turn, number, at, facts),
+            "token_count" => self.tally.total(event, self.turn.as_deref(), number, at, facts),
             "thread_settings_applied" if event.thread_settings.is_some() => {
                 self.settings = true;
                 facts.state(number, Fact::Setting(SETTINGS));

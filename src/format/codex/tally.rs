@@ -1,14 +1,14 @@
 //! What was paid: records of single responses where there are any, else the steps of a running total.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 use chrono::{DateTime, Utc};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::{millis_of, wire};
 use crate::{
-    fact::{Facts, Id, Tokens, Usage},
-    format::json::{Text, count},
+    fact::{Facts, Tokens, Usage},
+    format::json::count,
 };
 
 /// Counters as the client gives them, which a copy keeps.
@@ -61,7 +61,7 @@ impl Vector {
 }
 
 /// A session that may have made a call, and when it began, in milliseconds.
-pub(super) type Maker = (String, Option<i64>);
+pub(super) type Maker = (Arc<str>, Option<i64>);
 
 /// The memory of one file.
 #[derive(Default)]
@@ -75,23 +75,38 @@ pub(super) struct Tally {
     total: Option<Vector>,
     resets: u32,
     /// The models of turns, and the one in force.
-    models: HashMap<Id, String>,
-    model: Option<String>,
+    models: HashMap<String, Arc<str>>,
+    model: Option<Arc<str>>,
+    /// The records of the latest turn, as indices into [`Facts::usages`].
+    recent: (String, Vec<usize>),
 }
 
 impl Tally {
     /// A context line names the model of a turn, and of what stands below it. At a compaction it stands behind the usage.
-    pub fn context(&mut self, turn: Option<Id>, model: &str, facts: &mut Facts) {
-        self.model = Some(model.to_owned());
+    pub fn context(&mut self, turn: Option<&str>, model: &str, facts: &mut Facts) {
+        let model = facts.word(model);
+        self.model = Some(Arc::clone(&model));
         let Some(turn) = turn else { return };
-        self.models.insert(turn, model.to_owned());
-        for usage in facts.usages.iter_mut().rev().take_while(|usage| usage.turn == Some(turn)) {
-            usage.model = Some(model.to_owned());
+        self.models.insert(turn.to_owned(), Arc::clone(&model));
+        if self.recent.0 == turn {
+            for at in &self.recent.1 {
+                facts.usages[*at].model = Some(Arc::clone(&model));
+            }
         }
     }
 
-    fn model_of(&self, turn: Option<Id>) -> Option<String> {
-        turn.and_then(|turn| self.models.get(&turn)).or(self.model.as_ref()).cloned()
+    fn model_of(&self, turn: Option<&str>) -> Option<Arc<str>> {
+        turn.and_then(|turn| self.models.get(turn)).or(self.model.as_ref()).cloned()
+    }
+
+    fn spend(&mut self, usage: Usage, turn: Option<&str>, facts: &mut Facts) {
+        let at = facts.usages.len();
+        facts.spend(usage);
+        let Some(turn) = turn.filter(|_| facts.usages.len() > at) else { return };
+        if self.recent.0 != turn {
+            self.recent = (turn.to_owned(), Vec::new());
+        }
+        self.recent.1.push(at);
     }
 
     /// One response.
@@ -105,27 +120,27 @@ impl Tally {
         self.recorded = true;
         let counts = payload.usage.and_then(|raw| serde_json::from_str(raw.get()).ok());
         let (Some(counts), Some(key)) = (counts, &payload.response_id) else { return };
-        let turn = payload.turn_id.as_ref().map(|turn| facts.id(&turn.0));
-        let owner = payload.thread_id.as_ref().map(Text::owned);
+        let turn = payload.turn_id.as_ref().map(|turn| turn.0.as_ref());
+        let owner = payload.thread_id.as_ref().map(|thread| facts.word(&thread.0));
         let own = self.makers.first().map(|(id, _)| id);
-        facts.spend(Usage {
+        let usage = Usage {
             line,
-            key: key.owned(),
+            key: key.owned().into(),
             model: self.model_of(turn),
             at,
             tokens: Vector::of(&counts).tokens(),
             inherited: Some(owner.is_some() && owner.as_ref() != own),
             owner,
-            turn,
             ..Usage::default()
-        });
+        };
+        self.spend(usage, turn, facts);
     }
 
     /// A running total. The same again is no call; a smaller one was started anew.
     pub fn total(
         &mut self,
         payload: &wire::Payload<'_>,
-        turn: Option<Id>,
+        turn: Option<&str>,
         line: u32,
         at: Option<DateTime<Utc>>,
         facts: &mut Facts,
@@ -149,7 +164,7 @@ impl Tally {
             },
         };
         self.total = total.or(self.total);
-        let (owner, inherited) = self.maker(turn.map(|turn| facts.name(turn)), at);
+        let (owner, inherited) = self.maker(turn, at);
         let figures = format!(
             "{} {} {}",
             total.map_or_else(String::new, Vector::key),
@@ -160,25 +175,26 @@ impl Tally {
             Some(_) => String::new(),
             None => at.map_or_else(String::new, |at| at.to_rfc3339()),
         };
-        facts.spend(Usage {
+        let usage = Usage {
             line,
-            key: key_of(&owner, &format!("{figures}{moment}")),
+            // Who made it, and the figures.
+            key: format!("{owner} {figures}{moment}").into(),
             weak: total.is_none(),
             model: self.model_of(turn),
             at,
             tokens: spent.tokens(),
             inherited,
             owner: Some(owner),
-            turn,
             figures: Some(xxh3_128(figures.as_bytes())),
             ..Usage::default()
-        });
+        };
+        self.spend(usage, turn, facts);
     }
 
     /// Who made a call: the youngest of the sessions that were there when its turn began. A copied line without a turn
     /// has the time of the copy, so that its owner is not known.
-    fn maker(&self, turn: Option<&str>, at: Option<DateTime<Utc>>) -> (String, Option<bool>) {
-        let own = self.makers.first().map(|(id, _)| id.clone()).unwrap_or_default();
+    fn maker(&self, turn: Option<&str>, at: Option<DateTime<Utc>>) -> (Arc<str>, Option<bool>) {
+        let own = self.makers.first().map_or_else(|| "".into(), |(id, _)| Arc::clone(id));
         if !self.child {
             return (own, Some(false));
         }
@@ -190,7 +206,7 @@ impl Tally {
             self.makers.iter().filter(|(_, began)| began.is_some_and(|began| began <= time));
         let maker = there.max_by_key(|(_, began)| *began).or(self.makers.last());
         match maker {
-            Some((id, _)) if *id != own => (id.clone(), Some(true)),
+            Some((id, _)) if *id != own => (Arc::clone(id), Some(true)),
             // Older than all of them: of an ancestor whose header is not here.
             _ if self
                 .makers
@@ -205,13 +221,10 @@ impl Tally {
 
     /// Marks the call that a compaction was.
     pub fn compaction(response: &str, facts: &mut Facts) {
-        if let Some(usage) = facts.usages.iter_mut().rev().find(|usage| usage.key == response) {
-            usage.kind = Some("compaction".into());
+        let key = response.to_owned().into();
+        let kind = facts.word("compaction");
+        if let Some(usage) = facts.usages.iter_mut().rev().find(|usage| usage.key == key) {
+            usage.kind = Some(kind);
         }
     }
-}
-
-/// The key of a call that has no id: who made it, and the figures.
-fn key_of(owner: &str, figures: &str) -> String {
-    format!("{owner} {figures}")
 }

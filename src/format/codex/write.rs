@@ -206,7 +206,12 @@ impl Writer for CodexWriter {
         context.birth.version != PAGINATED // A copy begins with the header of what it copies.
     }
 
-    fn adopt(&self, _index: u32, _line: &[u8], _context: Context<'_>) -> Result<Adopted> {
+    fn adopt(
+        &self,
+        _index: u32,
+        _read: &dyn Fn() -> Result<Vec<u8>>,
+        _context: Context<'_>,
+    ) -> Result<Adopted> {
         Ok(Adopted::AsIs) // Turns, calls and records keep their ids; what names the parent goes on to name it.
     }
 

@@ -84,6 +84,10 @@ impl Layout for DshLayout {
         format!("session-{}", uuid::Uuid::new_v4())
     }
 
+    fn takes_question(&self) -> bool {
+        false
+    }
+
     fn opens(&self, id: &str, _path: &Path, _in_store: bool) -> Vec<String> {
         // The launcher hands what follows the profile to the app.
         ["dsh", "tui", "--resume", id].map(Into::into).to_vec()

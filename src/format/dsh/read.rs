@@ -1,5 +1,7 @@
 //! DSH's lines as facts.
 
+use std::sync::Arc;
+
 use chrono::DateTime;
 
 use super::wire;
@@ -97,7 +99,7 @@ pub(super) struct DshReader {
     /// The usage sample of the attempt that is under way, with its turn and step (format 0 and 1).
     sample: Option<(u64, u64, Tokens)>,
     /// Provider and model of the latest request header.
-    route: (Option<String>, Option<String>),
+    route: (Option<Arc<str>>, Option<Arc<str>>),
 }
 
 impl Reader for DshReader {
@@ -214,10 +216,11 @@ impl DshReader {
                     facts.state(at, Fact::Prompt(line.span(system.get().as_bytes()).into()));
                 }
                 if let Some(config) = request.header.config {
-                    let owned = |text: Option<Text<'_>>| text.map(|text| text.owned());
-                    self.route = (owned(config.provider), owned(config.model));
+                    let mut word = |text: Option<Text<'_>>| text.map(|text| facts.word(&text.0));
+                    self.route = (word(config.provider), word(config.model));
                 }
             }
+            wire::Body::StepStart => facts.state(at, Fact::Stepped),
             wire::Body::Setting(kind) => facts.state(at, Fact::Setting(kind)),
             wire::Body::Chunks(_) | wire::Body::Other => {}
         }
@@ -239,16 +242,13 @@ impl DshReader {
         };
         let Some(id) = &said.message.id else { return };
         let source = said.message.source.as_ref();
+        let mut word = |text: Option<&Text<'_>>| text.map(|text| facts.word(&text.0));
+        let provider = word(source.and_then(|source| source.provider.as_ref()));
+        let model = word(source.and_then(|source| source.model.as_ref()));
         let record = Usage {
-            key: format!("m\0{}", id.0),
-            provider: source
-                .and_then(|source| source.provider.as_ref())
-                .map(Text::owned)
-                .or_else(|| self.route.0.clone()),
-            model: source
-                .and_then(|source| source.model.as_ref())
-                .map(Text::owned)
-                .or_else(|| self.route.1.clone()),
+            key: format!("m\0{}", id.0).into(),
+            provider: provider.or_else(|| self.route.0.clone()),
+            model: model.or_else(|| self.route.1.clone()),
             tokens: tokens(usage),
             ..record(line, event, facts)
         };
@@ -264,7 +264,7 @@ impl DshReader {
     ) {
         let (turn, step, tokens) = sample;
         let record = Usage {
-            key: format!("a\0{turn}\0{step}\0{}\0{tokens:?}", event.time.unwrap_or(0)),
+            key: format!("a\0{turn}\0{step}\0{}\0{tokens:?}", event.time.unwrap_or(0)).into(),
             weak: true,
             provider: self.route.0.clone(),
             model: self.route.1.clone(),
@@ -284,11 +284,12 @@ fn spend_summary(
     let (Some(usage), Some(id)) = (&summary.usage, &summary.compaction_id) else {
         return unrecorded(event, facts);
     };
+    let mut word = |text: Option<&Text<'_>>| text.map(|text| facts.word(&text.0));
     let record = Usage {
-        key: format!("c\0{}", id.0),
+        key: format!("c\0{}", id.0).into(),
         kind: Some("compaction".into()),
-        provider: summary.provider.as_ref().map(Text::owned),
-        model: summary.model.as_ref().map(Text::owned),
+        provider: word(summary.provider.as_ref()),
+        model: word(summary.model.as_ref()),
         tokens: tokens(usage),
         ..record(line, event, facts)
     };

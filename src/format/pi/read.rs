@@ -1,5 +1,7 @@
 //! pi's lines as facts.
 
+use std::sync::Arc;
+
 use chrono::{DateTime, Utc};
 use serde::de::Error as _;
 use serde_json::value::RawValue;
@@ -22,8 +24,8 @@ pub(super) struct PiReader {
     /// The ids of version 1 entries, which have none on disk: entry number, counted with the header as 0.
     made: Vec<Id>,
     /// The model in force, for usage that does not name one.
-    model: Option<String>,
-    provider: Option<String>,
+    model: Option<Arc<str>>,
+    provider: Option<Arc<str>>,
 }
 
 impl Reader for PiReader {
@@ -143,13 +145,13 @@ impl PiReader {
                 facts.title = name.filter(|name| !name.is_empty());
             }
             "usage" => {
-                let kind = entry.usage_kind.as_ref().map_or_else(|| "usage".into(), Text::owned);
+                let kind = entry.usage_kind.as_ref().map_or("usage", |kind| kind.0.as_ref());
                 self.spend(line, entry, entry.usage, None, Some(kind), facts);
             }
             "model_change" => {
                 facts.state(number, Fact::Setting(0));
-                self.model = entry.model_id.as_ref().map(Text::owned);
-                self.provider = entry.provider.as_ref().map(Text::owned);
+                self.model = entry.model_id.as_ref().map(|text| facts.word(&text.0));
+                self.provider = entry.provider.as_ref().map(|text| facts.word(&text.0));
             }
             "thinking_level_change" => facts.state(number, Fact::Setting(1)),
             _ => {}
@@ -221,7 +223,7 @@ impl PiReader {
                     facts.state(number, Fact::Answered { call, made_up: false });
                 }
                 facts.state(number, Fact::Said(Role::Tool, body));
-                self.spend(line, entry, message.usage, Some(message), Some("tool".into()), facts);
+                self.spend(line, entry, message.usage, Some(message), Some("tool"), facts);
             }
             "system" => {
                 facts.state(number, Fact::Said(Role::System, body));
@@ -251,7 +253,7 @@ impl PiReader {
     /// A compaction or a branch summary: newer versions record what it cost.
     fn summary_usage(&mut self, line: Line<'_>, entry: &wire::Entry<'_>, facts: &mut Facts) {
         if entry.usage.is_some() {
-            self.spend(line, entry, entry.usage, None, Some("compaction".into()), facts);
+            self.spend(line, entry, entry.usage, None, Some("compaction"), facts);
         } else if !wire::is_true(entry.from_hook) && !inherited(entry, facts) {
             facts.unrecorded += 1;
         }
@@ -263,69 +265,62 @@ impl PiReader {
         entry: &wire::Entry<'_>,
         usage: Option<&RawValue>,
         message: Option<&wire::Message<'_>>,
-        kind: Option<String>,
+        kind: Option<&str>,
         facts: &mut Facts,
     ) {
-        let Some(usage) =
-            usage.and_then(|raw| serde_json::from_str::<wire::Usage<'_>>(raw.get()).ok())
-        else {
-            return;
-        };
-        let cache_write = json::count(usage.cache_write);
-        let cache_write_1h = json::count(usage.cache_write_1h).min(cache_write);
-        let tokens = Tokens {
-            input: json::count(usage.input),
-            cache_read: json::count(usage.cache_read),
-            cache_write_5m: cache_write - cache_write_1h,
-            cache_write_1h,
-            output: json::count(usage.output),
-            reasoning: json::count(usage.reasoning),
-        };
-        let owned = |text: &Text<'_>| text.owned();
+        let usage = usage.filter(|_| facts.keeps_usages());
+        let usage = usage.and_then(|raw| serde_json::from_str::<wire::Usage<'_>>(raw.get()).ok());
+        let Some(usage) = usage else { return };
+        let tokens = tokens(&usage);
         let answer = message.filter(|message| message.role.0 == "assistant");
-        let model = answer
-            .and_then(|answer| answer.response_model.as_ref().or(answer.model.as_ref()))
-            .or(entry.model.as_ref());
-        let provider =
-            answer.and_then(|answer| answer.provider.as_ref()).or(entry.provider.as_ref());
-        let time = entry.timestamp.as_ref().map_or("", |text| text.0.as_ref());
-        let (key, weak) = match (answer.and_then(|answer| answer.response_id.as_ref()), &entry.id) {
+        let model =
+            answer.and_then(|answer| answer.response_model.as_ref().or(answer.model.as_ref()));
+        let model = model.or(entry.model.as_ref());
+        let provider = answer.and_then(|answer| answer.provider.as_ref());
+        let provider = provider.or(entry.provider.as_ref());
+        let plain = |text: Option<&Text<'_>>| text.map_or(String::new(), Text::owned);
+        let time = plain(entry.timestamp.as_ref());
+        let response = answer.and_then(|answer| answer.response_id.as_ref());
+        let key = match (response, &entry.id) {
             // Providers without ids of their own repeat one constant; the time of the request tells such answers apart.
             (Some(response), _) => {
                 let asked = answer.and_then(|answer| answer.timestamp).map_or("", RawValue::get);
-                (
-                    format!(
-                        "r\0{}\0{}\0{asked}",
-                        provider.map_or("", |text| text.0.as_ref()),
-                        response.0
-                    ),
-                    false,
-                )
+                format!("r\0{}\0{}\0{asked}", plain(provider), response.0)
             }
-            (None, Some(id)) => (format!("e\0{}\0{time}", id.0), false),
-            (None, None) => (
-                format!("t\0{time}\0{}\0{tokens:?}", model.map_or("", |text| text.0.as_ref())),
-                true,
-            ),
+            (None, Some(id)) => format!("e\0{}\0{time}", id.0),
+            (None, None) => format!("t\0{time}\0{}\0{tokens:?}", plain(model)),
         };
-        let cost = usage
-            .cost
-            .and_then(|raw| serde_json::from_str::<wire::Cost>(raw.get()).ok())
-            .and_then(|cost| cost.total);
-        let at = parse_time(time);
+        let cost = usage.cost.and_then(|raw| serde_json::from_str::<wire::Cost>(raw.get()).ok());
+        let mut word = |text: Option<&Text<'_>>| text.map(|text| facts.word(&text.0));
+        let (provider, model) = (word(provider), word(model));
+        let kind = kind.map(|kind| facts.word(kind));
         facts.spend(Usage {
             line: json::index(line),
-            key,
-            weak,
+            key: key.into(),
+            weak: response.is_none() && entry.id.is_none(),
             kind,
-            provider: provider.map(owned).or_else(|| self.provider.clone()),
-            model: model.map(owned).or_else(|| self.model.clone()),
-            at,
+            provider: provider.or_else(|| self.provider.clone()),
+            model: model.or_else(|| self.model.clone()),
+            at: parse_time(&time),
             tokens,
-            cost: cost.and_then(nano_dollars),
+            cost: cost.and_then(|cost| cost.total).and_then(nano_dollars),
             inherited: Some(inherited(entry, facts)),
             ..Usage::default()
         });
+    }
+}
+
+/// The counters as disjoint ones; what is written for an hour is a part of what is written.
+fn tokens(usage: &wire::Usage<'_>) -> Tokens {
+    let cache_write = json::count(usage.cache_write);
+    let cache_write_1h = json::count(usage.cache_write_1h).min(cache_write);
+    Tokens {
+        input: json::count(usage.input),
+        cache_read: json::count(usage.cache_read),
+        cache_write_5m: cache_write - cache_write_1h,
+        cache_write_1h,
+        output: json::count(usage.output),
+        reasoning: json::count(usage.reasoning),
     }
 }
 

@@ -1,0 +1,25 @@
+# `just` without an argument lists these.
+
+default:
+    @just --list
+
+# What has to hold before anything lands; the same as .ci/run
+check:
+    ./check
+
+# Rewrites man/ and completions/ from the clap definition
+regen:
+    SESSCTL_REGENERATE=1 cargo test --quiet --test generated
+
+# Licences, advisories, duplicates (wants cargo-deny)
+deny:
+    cargo deny check
+
+# Lines and facts a second
+bench:
+    cargo bench --bench read
+
+# CPU and memory of a fork beside those of cp, as ratios of one run
+ratios size="256":
+    cargo build --release
+    benches/ratios.sh target/release/sessctl {{size}}

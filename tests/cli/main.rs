@@ -1,0 +1,10 @@
+//! What a user or a script sees: flags, output, exit statuses, files on disk.
+
+mod forks;
+mod home;
+mod merges;
+mod replays;
+mod sides;
+mod snapshots;
+mod terminal;
+mod usages;

@@ -1,0 +1,103 @@
+use std::fs;
+
+use crate::home::{Home, PI_ID, word};
+
+#[test]
+fn a_fork_spends_nothing_until_somebody_speaks_in_it() {
+    let home = Home::new();
+    home.pi();
+    let alone = home.report(0, &["usage"]);
+    assert_eq!((&alone["completions"], &alone["totals"]["total"]), (&3.into(), &533.into()));
+    let child = home.report(0, &["fork", PI_ID])["child"]["path"].as_str().unwrap().to_owned();
+    let both = home.report(0, &["usage"]);
+    assert_eq!(both["totals"], alone["totals"]);
+    assert_eq!(both["copied"], serde_json::json!({ "records": 3, "total": 533 }));
+    let own = home.report(0, &["usage", &child, "--own"]);
+    assert_eq!((&own["completions"], &own["copied"]["records"]), (&0.into(), &3.into()));
+}
+
+#[test]
+fn side_sessions_count_with_their_parent_and_forks_only_when_asked_for() {
+    let home = Home::new();
+    home.copy(
+        "dsh/v4-main.jsonl",
+        ".dsh/sessions/--home-ada-dsh-demo--/demo-main/session.v4.jsonl",
+    );
+    home.copy(
+        "dsh/v4-side.jsonl",
+        ".dsh/sessions/--home-ada-dsh-demo--/demo-side/session.v4.jsonl",
+    );
+    let own = home.report(0, &["usage", "demo-main", "--own"]);
+    let family = home.report(0, &["usage", "demo-main", "--by", "kind"]);
+    assert!(
+        family["completions"].as_u64() > own["completions"].as_u64()
+            || family["rows"].as_array().unwrap().len() == 1
+    );
+    let all = home.report(0, &["usage", "--include-forks", "--by", "family"]);
+    let leaf = home.report(0, &["usage"]);
+    assert_eq!(all["totals"], leaf["totals"], "both views have one sum");
+}
+
+#[test]
+fn the_order_and_number_of_copies_change_nothing() {
+    let home = Home::new();
+    for name in ["a", "b", "c"] {
+        home.copy("pi/pi-1.6.0-tool-calls.jsonl", &format!("{name}/one.jsonl"));
+        home.copy("pi/pi-1.6.0-fork-whole-file.jsonl", &format!("{name}/two.jsonl"));
+    }
+    let one = home.report(0, &["usage", "a", "--by", "session"]);
+    let many = home.report(0, &["usage", "c", "b", "a", "--by", "session"]);
+    assert_eq!(one["rows"], many["rows"]);
+    assert_eq!(one["totals"], many["totals"]);
+}
+
+#[test]
+fn a_child_whose_parent_is_gone_is_counted_under_the_parents_id() {
+    let home = Home::new();
+    home.pi();
+    let child = home.report(0, &["fork", PI_ID])["child"]["path"].as_str().unwrap().to_owned();
+    fs::create_dir(home.path("alone")).unwrap();
+    fs::copy(&child, home.path("alone/child.jsonl")).unwrap();
+    let orphaned = home.report(0, &["usage", "alone", "--store", "alone"]);
+    assert_eq!((&orphaned["completions"], &orphaned["orphans"]), (&3.into(), &3.into()));
+    assert_eq!(orphaned["rows"][0]["session"], PI_ID);
+}
+
+#[test]
+fn ranges_are_days_of_a_zone_and_apply_after_copies_are_told_apart() {
+    let home = Home::new();
+    home.pi();
+    let count = |args: &[&str]| home.report(0, &[&["usage"], args].concat())["completions"].clone();
+    assert_eq!(count(&["--since", "2026-11-29", "--until", "2026-11-29"]), 3);
+    assert_eq!(count(&["--since", "2026-11-30"]), 0);
+    assert_eq!(count(&["--since", "2026-11-30", "--timezone", "Asia/Tokyo"]), 3);
+    assert_eq!(count(&["--until", "2026-11-29T16:20:33.6Z"]), 1);
+    let rows = home
+        .report(0, &["usage", "--by", "day", "--by", "model", "--timezone", "Asia/Tokyo"])["rows"]
+        .clone();
+    assert_eq!((&rows[0]["day"], &rows[0]["model"]), (&"2026-11-30".into(), &"demo-small".into()));
+}
+
+#[test]
+fn people_get_a_table_and_spreadsheets_get_commas() {
+    let home = Home::new();
+    let path = home.pi();
+    let table = home.run(&["usage", word(&path)]).out;
+    assert!(table.lines().next().unwrap().contains("cache read"), "{table}");
+    assert!(table.contains("533"));
+    let csv = home.run(&["usage", word(&path), "--csv"]).out;
+    assert_eq!(
+        csv.lines().next().unwrap(),
+        "session,completions,input,cache_read,cache_write_5m,cache_write_1h,output,reasoning,total"
+    );
+    assert_eq!(csv.lines().nth(1).unwrap(), format!("{PI_ID},3,437,64,0,0,32,0,533"));
+}
+
+#[test]
+fn calls_that_left_no_usage_are_told_and_never_zero() {
+    let home = Home::new();
+    home.copy("dsh/v0-ends.jsonl", "e.jsonl");
+    assert!(home.report(0, &["usage", "e.jsonl"])["unrecorded"].as_u64().unwrap() >= 1);
+    let old = home.copy("pi/pi-0.73.1-compaction.jsonl", "c.jsonl");
+    assert_eq!(home.report(0, &["usage", word(&old)])["unrecorded"], 1);
+}

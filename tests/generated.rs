@@ -1,0 +1,71 @@
+//! `man/` and `completions/` are what the clap definition says they are. `SESSCTL_REGENERATE=1` rewrites them.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use clap_complete::{Shell, generate};
+use sessctl::cli;
+
+const SHELLS: [Shell; 5] = [Shell::Bash, Shell::Zsh, Shell::Fish, Shell::Elvish, Shell::PowerShell];
+
+/// Every generated file, by its path in the project.
+fn wanted() -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    for shell in SHELLS {
+        let mut script = Vec::new();
+        generate(shell, &mut cli::definition(), "sessctl", &mut script);
+        let name = match shell {
+            Shell::Bash => "sessctl.bash",
+            Shell::Zsh => "_sessctl",
+            Shell::Fish => "sessctl.fish",
+            Shell::Elvish => "sessctl.elv",
+            _ => "_sessctl.ps1",
+        };
+        files.insert(Path::new("completions").join(name), script);
+    }
+    let mut root = cli::definition();
+    root.build();
+    files.insert("man/sessctl.1".into(), page(&root, "sessctl"));
+    for verb in root.get_subcommands().filter(|verb| verb.get_name() != "help") {
+        let name = format!("sessctl-{}", verb.get_name());
+        files.insert(Path::new("man").join(format!("{name}.1")), page(verb, &name));
+    }
+    files
+}
+
+fn page(command: &clap::Command, name: &str) -> Vec<u8> {
+    let mut page = Vec::new();
+    let command = command.clone().display_name(name.to_owned());
+    clap_mangen::Man::new(command)
+        .title(name.to_owned())
+        .render(&mut page)
+        .expect("memory takes everything");
+    page
+}
+
+#[test]
+fn man_pages_and_completions_are_up_to_date() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let wanted = wanted();
+    assert!(wanted.len() >= SHELLS.len() + 7, "a page for the tool and one for each verb");
+    if std::env::var_os("SESSCTL_REGENERATE").is_some() {
+        for (path, bytes) in &wanted {
+            fs::create_dir_all(root.join(path).parent().expect("a file has a folder"))
+                .expect("made");
+            fs::write(root.join(path), bytes).expect("written");
+        }
+    }
+    for (path, bytes) in &wanted {
+        let have = fs::read(root.join(path)).unwrap_or_default();
+        assert!(have == *bytes, "{} is not what clap says; run `just regen`", path.display());
+    }
+    for folder in ["man", "completions"] {
+        for entry in fs::read_dir(root.join(folder)).expect("a folder") {
+            let path = Path::new(folder).join(entry.expect("an entry").file_name());
+            assert!(wanted.contains_key(&path), "{} belongs to no command", path.display());
+        }
+    }
+}

@@ -1,0 +1,470 @@
+//! The laws that hold over every client and every session: see the list in `docs/decisions/0002-laws.md`.
+
+use std::io::Cursor;
+
+use chrono::{DateTime, Utc};
+use proptest::prelude::*;
+use serde_json::json;
+use sessctl::{
+    finding::Severity,
+    format::{self, Birth, Head, Origin},
+    log::{Encoding, Log},
+    ops::{self, Child, Intent, Policy, Source},
+    session::{At, History, Session},
+};
+
+/// One thing that happens in a made-up session.
+#[derive(Clone, Debug)]
+enum Step {
+    /// A prompt, `calls` tool calls with results, and an answer of that many words.
+    Turn { calls: usize, words: usize },
+    /// The same, ended by the user before the answer.
+    Aborted,
+    /// A note of another program.
+    Note,
+    /// A title.
+    Title,
+    /// The older part is summed up.
+    Compact,
+    /// A name for the last entry (a tree has it, a line of events has not).
+    Label,
+    /// The next turn hangs off an earlier one.
+    Branch,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        6 => (0..3usize, 1..40usize).prop_map(|(calls, words)| Step::Turn { calls, words }),
+        1 => Just(Step::Aborted),
+        1 => Just(Step::Note),
+        1 => Just(Step::Title),
+        1 => Just(Step::Compact),
+        1 => Just(Step::Label),
+        1 => Just(Step::Branch),
+    ];
+    proptest::collection::vec(step, 0..12)
+}
+
+const START: i64 = 1_780_000_000_000;
+
+fn iso(nth: usize) -> String {
+    let at = DateTime::from_timestamp_millis(START + i64::try_from(nth).unwrap() * 1000).unwrap();
+    at.to_rfc3339_opts(chrono::SecondsFormat::Millis, true)
+}
+
+fn words(count: usize) -> String {
+    // Quotes, escapes, a line separator and an astral character: what a splice or a splitter would trip over.
+    ["plain ", "\"quoted\" ", "tab\t ", "\u{2028} ", "\u{1F980} "]
+        .iter()
+        .cycle()
+        .take(count)
+        .copied()
+        .collect()
+}
+
+/// A pi session that the client could have written.
+fn pi(steps: &[Step]) -> Vec<u8> {
+    let mut lines = vec![
+        json!({"type":"session","version":3,"id":"01a2281b-0000-7000-8000-000000000001","timestamp":iso(0),"cwd":"/home/ada/demo"}),
+    ];
+    let mut entries: Vec<String> = Vec::new();
+    let mut leaf: Option<String> = None;
+    let mut rests: Vec<String> = Vec::new();
+    let mut add = |kind: &str,
+                   mut more: serde_json::Value,
+                   leaf: &mut Option<String>,
+                   entries: &mut Vec<String>| {
+        let id = format!("{:08x}", entries.len() + 0x1000);
+        more["type"] = kind.into();
+        more["id"] = id.clone().into();
+        more["parentId"] = leaf.clone().into();
+        more["timestamp"] = iso(entries.len() + 1).into();
+        lines.push(more);
+        entries.push(id.clone());
+        *leaf = Some(id);
+    };
+    add("model_change", json!({"provider":"p","modelId":"m"}), &mut leaf, &mut entries);
+    let usage = json!({"input":10,"output":5,"cacheRead":3,"cacheWrite":2,"totalTokens":20,"cost":{"total":0.001}});
+    for step in steps {
+        match step {
+            Step::Turn { calls, words: count } => {
+                add(
+                    "message",
+                    json!({"message":{"role":"user","content":[{"type":"text","text":words(*count)}],"timestamp":1}}),
+                    &mut leaf,
+                    &mut entries,
+                );
+                let ids: Vec<String> =
+                    (0..*calls).map(|nth| format!("call_{}_{nth}", entries.len())).collect();
+                if !ids.is_empty() {
+                    let blocks: Vec<_> = ids.iter().map(|id| json!({"type":"toolCall","id":id,"name":"bash","arguments":{"command":"ls"}})).collect();
+                    add(
+                        "message",
+                        json!({"message":{"role":"assistant","content":blocks,"provider":"p","model":"m","usage":usage,"stopReason":"toolUse","timestamp":entries.len()}}),
+                        &mut leaf,
+                        &mut entries,
+                    );
+                    for id in &ids {
+                        add(
+                            "message",
+                            json!({"message":{"role":"toolResult","toolCallId":id,"toolName":"bash","content":[{"type":"text","text":"ok"}],"isError":false,"timestamp":1}}),
+                            &mut leaf,
+                            &mut entries,
+                        );
+                    }
+                }
+                add(
+                    "message",
+                    json!({"message":{"role":"assistant","content":[{"type":"text","text":words(*count)}],"provider":"p","model":"m","usage":usage,"stopReason":"stop","timestamp":entries.len()}}),
+                    &mut leaf,
+                    &mut entries,
+                );
+            }
+            Step::Aborted => {
+                add(
+                    "message",
+                    json!({"message":{"role":"user","content":"stop me","timestamp":1}}),
+                    &mut leaf,
+                    &mut entries,
+                );
+                add(
+                    "message",
+                    json!({"message":{"role":"assistant","content":[],"provider":"p","model":"m","usage":usage,"stopReason":"aborted","timestamp":entries.len()}}),
+                    &mut leaf,
+                    &mut entries,
+                );
+            }
+            Step::Note => add(
+                "custom_message",
+                json!({"customType":"other","content":"noted","display":true}),
+                &mut leaf,
+                &mut entries,
+            ),
+            Step::Title => add("session_info", json!({"name":"A title"}), &mut leaf, &mut entries),
+            Step::Compact => {
+                let kept = leaf.clone();
+                add(
+                    "compaction",
+                    json!({"summary":"so far","firstKeptEntryId":kept,"tokensBefore":100}),
+                    &mut leaf,
+                    &mut entries,
+                );
+            }
+            Step::Label => {
+                let target = leaf.clone();
+                add("label", json!({"targetId":target,"label":"here"}), &mut leaf, &mut entries);
+            }
+            // Where the client would put the leaf: on an entry that no turn is open behind.
+            Step::Branch => leaf = rests.get(rests.len() / 2).cloned(),
+        }
+        rests.extend(leaf.clone());
+    }
+    lines.iter().flat_map(|line| [line.to_string().into_bytes(), b"\n".to_vec()].concat()).collect()
+}
+
+/// A DSH session of format 0 or 4 that the harness could have written.
+fn dsh(version: u32, steps: &[Step]) -> Vec<u8> {
+    let mut header = json!({"type":"session","version":version,"id":"session-1","createdAt":START,"cwd":"/home/ada/demo","delegationDepth":0});
+    if version >= 2 {
+        header["isSeeded"] = false.into();
+    }
+    let mut lines = vec![header];
+    let mut turn = 0;
+    let user = |text: String, id: usize| json!({"content":[{"type":"text","text":text}],"source":{"kind":"user"},"role":"user","id":format!("u{id}")});
+    let mut add = |kind: &str, data: serde_json::Value, surface: bool| {
+        let seq = lines.len() - 1;
+        let mut event =
+            json!({"type":kind,"seq":seq,"time":START + i64::try_from(seq).unwrap(),"data":data});
+        if surface {
+            event["surfaceOp"] = "append".into();
+        }
+        lines.push(event);
+        seq
+    };
+    for step in steps {
+        match step {
+            Step::Turn { .. } | Step::Aborted => {
+                let (calls, count, reason) = match step {
+                    Step::Turn { calls, words } => (*calls, *words, "completed"),
+                    _ => (0, 1, "aborted"),
+                };
+                turn += 1;
+                add("turn/start", json!({"turn":turn}), false);
+                add("step/start", json!({"turn":turn,"step":1}), false);
+                let seq = add("user/message", user(words(count), turn), true);
+                let mut blocks: Vec<_> = (0..calls).map(|nth| json!({"type":"tool-call","id":format!("c{seq}_{nth}"),"name":"bash","arguments":"{}"})).collect();
+                blocks.push(json!({"type":"text","text":words(count)}));
+                let answer = json!({"turn":turn,"step":1,"stream":[],"message":{"role":"assistant","content":blocks,"source":{"kind":"model","provider":"p","model":"m"},"id":format!("a{seq}")},"usage":{"inputTokens":10,"outputTokens":5}});
+                add("assistant/message", answer, true);
+                for nth in 0..calls {
+                    let call = format!("c{seq}_{nth}");
+                    add(
+                        "tool/call",
+                        json!({"turn":turn,"step":1,"callId":call,"name":"bash","arguments":"{}"}),
+                        false,
+                    );
+                    let message = if version < 4 {
+                        json!({"id":format!("r{call}"),"role":"user","source":{"kind":"tool","callId":call},"content":[{"type":"tool-result","toolCallId":call,"content":[{"type":"text","text":"ok"}]}]})
+                    } else {
+                        json!({"id":format!("r{call}"),"role":"tool","toolCallId":call,"source":{"kind":"tool"},"content":[{"type":"text","text":"ok"}]})
+                    };
+                    add("tool/result", json!({"turn":turn,"step":1,"message":message}), true);
+                }
+                add("step/end", json!({"turn":turn,"step":1}), false);
+                add("turn/end", json!({"turn":turn,"reason":{"kind":reason}}), false);
+            }
+            Step::Note => {
+                add("user/message", user("noted".into(), 1000 + turn), true);
+            }
+            Step::Title => {
+                add(
+                    "session/title",
+                    json!({"title":"A title","messageSeqs":[],"source":{"kind":"user"}}),
+                    false,
+                );
+            }
+            Step::Compact | Step::Label | Step::Branch => {
+                add("sandbox/mode", json!({"mode":"read-only"}), false);
+            }
+        }
+    }
+    lines.iter().flat_map(|line| [line.to_string().into_bytes(), b"\n".to_vec()].concat()).collect()
+}
+
+fn read(bytes: &[u8]) -> Session {
+    let log = Log::spool(Cursor::new(bytes.to_vec())).expect("memory can be read");
+    Session::read_usages(log, None).expect("a made-up session is one")
+}
+
+fn birth(session: &Session, id: &str, seed_length: u64) -> Birth {
+    Birth {
+        id: id.into(),
+        at: DateTime::<Utc>::from_timestamp_millis(START + 86_400_000).unwrap(),
+        cwd: session.header().cwd.clone(),
+        title: Some("A child".into()),
+        parent: session.id().into(),
+        parent_path: "/home/ada/parent.jsonl".into(),
+        seed_length,
+        version: session.format.written_version(session.header().version),
+    }
+}
+
+/// The child of `session` at `at`, as bytes, and how many messages it inherits.
+fn fork(session: &Session, at: &At, id: &str, encoding: Encoding) -> Option<(Vec<u8>, usize)> {
+    let policy = Policy::default();
+    let cut = ops::cut(session, &Intent { at, leaf: None, policy: &policy }).ok()?;
+    let length = session.format.seed_length(&session.facts, &cut.kept);
+    let birth = birth(session, id, length);
+    let draft = ops::child(&Child { cut: &cut, birth: &birth, inherit: true, framing: None })
+        .expect("a cut can be forked");
+    let mut bytes = Vec::new();
+    draft
+        .write_as(encoding, &mut bytes)
+        .expect("the source can be read")
+        .expect("memory takes everything");
+    let messages = cut.thread.history(cut.boundary.keep(), cut.thread.seed).len();
+    Some((bytes, messages))
+}
+
+fn digests(session: &Session) -> Vec<[u8; 32]> {
+    let thread = session.thread(None).unwrap();
+    History::of(&thread, thread.path().len(), thread.seed).unwrap().digests
+}
+
+/// A session of one of the generators, shown as its steps and not as its bytes.
+#[derive(Clone)]
+struct Made(Vec<u8>, &'static str, Vec<Step>);
+
+impl std::fmt::Debug for Made {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {:?}", self.1, self.2)
+    }
+}
+
+fn sessions() -> impl Strategy<Value = Made> {
+    (steps(), 0..3usize).prop_map(|(steps, client)| match client {
+        0 => Made(pi(&steps), "pi", steps),
+        1 => Made(dsh(0, &steps), "dsh 0", steps),
+        _ => Made(dsh(4, &steps), "dsh 4", steps),
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn lines_joined_again_are_the_file(Made(bytes, ..) in sessions()) {
+        let mut log = Log::spool(Cursor::new(bytes.clone())).unwrap();
+        let mut joined = Vec::new();
+        log.each(|line| { joined.extend_from_slice(line.bytes); joined.push(b'\n'); Ok(()) }).unwrap();
+        prop_assert_eq!(&joined, &bytes);
+        prop_assert_eq!(log.range(0..log.lines()), 0..bytes.len() as u64);
+    }
+
+    #[test]
+    fn reading_twice_gives_the_same_facts(Made(bytes, ..) in sessions()) {
+        let (one, two) = (read(&bytes), read(&bytes));
+        prop_assert_eq!(one.facts.all(), two.facts.all());
+        prop_assert_eq!(&one.facts.usages, &two.facts.usages);
+    }
+
+    #[test]
+    fn a_made_up_session_has_no_errors(Made(bytes, ..) in sessions()) {
+        let session = read(&bytes);
+        let errors: Vec<_> = session.thread(None).unwrap().findings().into_iter().filter(|finding| finding.severity == Severity::Error).collect();
+        prop_assert!(errors.is_empty(), "{:?}", errors);
+    }
+
+    #[test]
+    fn a_fork_begins_with_its_parents_history(Made(bytes, ..) in sessions(), zstd in any::<bool>()) {
+        let parent = read(&bytes);
+        let whole = digests(&parent);
+        let turns = parent.thread(None).unwrap().turns.list.len();
+        let places = (1..=turns).map(|turn| At::Turn(turn.to_string())).chain([At::Tip, At::LastTurn, At::Start]);
+        let encoding = if zstd { Encoding::Zstd } else { Encoding::Plain };
+        for at in places {
+            let (child, inherited) = fork(&parent, &at, "child-1", encoding).expect("every turn has ended");
+            let child = read(&child);
+            let have = digests(&child);
+            prop_assert_eq!(have.len(), inherited);
+            let thread = child.thread(None).unwrap();
+            let errors = thread.findings().into_iter().find(|finding| finding.severity == Severity::Error);
+            prop_assert!(errors.is_none(), "{:?}", errors);
+            let against = ops::against(&child, None, &parent).unwrap();
+            prop_assert_eq!(against.first_difference, None);
+            prop_assert_eq!(against.prefix.messages.len(), inherited);
+            if at == At::Tip {
+                prop_assert_eq!(&have, &whole);
+            }
+            let origins = thread.history(thread.path().len(), against.inherited);
+            let foreign = |origin| !matches!(origin, Origin::Inherited | Origin::Compaction);
+            prop_assert!(!origins.iter().any(|message| foreign(message.origin)));
+        }
+    }
+
+    #[test]
+    fn a_seed_is_copied_byte_for_byte_in_a_line_of_events(steps in steps(), version in prop_oneof![Just(0u32), Just(4)]) {
+        let bytes = dsh(version, &steps);
+        let parent = read(&bytes);
+        let (child, _) = fork(&parent, &At::Tip, "child-1", Encoding::Plain).unwrap();
+        let seed = |bytes: &[u8]| bytes.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+        let (theirs, ours) = (&bytes[seed(&bytes)..], &child[seed(&child)..]);
+        prop_assert!(ours.starts_with(theirs));
+    }
+
+    #[test]
+    fn a_fork_of_a_fork_spends_nothing_and_keeps_the_history(Made(bytes, ..) in sessions()) {
+        let parent = read(&bytes);
+        let (child, _) = fork(&parent, &At::Tip, "child-1", Encoding::Plain).unwrap();
+        let child = read(&child);
+        let (grandchild, _) = fork(&child, &At::Tip, "child-2", Encoding::Plain).unwrap();
+        let grandchild = read(&grandchild);
+        prop_assert_eq!(digests(&grandchild), digests(&parent));
+        prop_assert!(grandchild.facts.usages.iter().all(|usage| usage.inherited == Some(true)));
+    }
+
+    #[test]
+    fn a_request_made_twice_writes_the_same_bytes(Made(bytes, ..) in sessions()) {
+        let parent = read(&bytes);
+        let one = fork(&parent, &At::LastTurn, "child-1", Encoding::Plain);
+        prop_assert_eq!(one, fork(&parent, &At::LastTurn, "child-1", Encoding::Plain));
+    }
+
+    #[test]
+    fn a_note_is_read_back_as_it_was_said_and_said_once(Made(bytes, ..) in sessions(), text in "[ -~]{1,80}") {
+        let text = format!("n{text}n");
+        let parent = read(&bytes);
+        let policy = Policy::default();
+        let intent = Intent { at: &At::Tip, leaf: None, policy: &policy };
+        let source = Source { side: "side-1".into(), range: [String::new(), String::new()], text: text.clone() };
+        let now = DateTime::<Utc>::from_timestamp_millis(START + 86_400_000).unwrap();
+        let cut = ops::cut(&parent, &intent).unwrap();
+        // A format 0 log takes no message before its first step.
+        let merge = ops::merge(&cut, &source, false, now);
+        if parent.header().version == 0 && cut.thread.turns.list.is_empty() {
+            prop_assert!(merge.is_err());
+            return Ok(());
+        }
+        let merge = merge.unwrap();
+        prop_assert_eq!(merge.lines.len(), 1);
+        let after = read(&[&bytes[..], &merge.lines[0], b"\n"].concat());
+        let thread = after.thread(None).unwrap();
+        let messages = thread.history(thread.path().len(), 0);
+        let last = messages.last().unwrap();
+        prop_assert_eq!(last.origin, Origin::Merge);
+        prop_assert_eq!(sessctl::session::history::unfold(&after, last).unwrap().text, text);
+        prop_assert_eq!(messages.len(), digests(&parent).len() + 1);
+        prop_assert_eq!(thread.turns.list.len(), parent.thread(None).unwrap().turns.list.len());
+        let cut = ops::cut(&after, &intent).unwrap();
+        prop_assert!(ops::merge(&cut, &source, false, now).unwrap().lines.is_empty());
+        prop_assert_eq!(ops::merge(&cut, &source, true, now).unwrap().lines.len(), 1);
+    }
+
+    #[test]
+    fn no_boundary_lies_in_an_open_turn(Made(bytes, ..) in sessions(), cut in any::<prop::sample::Index>()) {
+        // Cut off anywhere at a line end, a session is whole or inside a turn; a cut at the last turn always works.
+        let ends: Vec<usize> = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1).collect();
+        let session = read(&bytes[..*cut.get(&ends)]);
+        let open = session.thread(None).unwrap().turns.open().is_some();
+        prop_assert_eq!(fork(&session, &At::Tip, "child-1", Encoding::Plain).is_none(), open);
+        let (child, _) = fork(&session, &At::LastTurn, "child-1", Encoding::Plain).expect("the last boundary is one");
+        prop_assert!(read(&child).thread(None).unwrap().turns.open().is_none());
+    }
+
+    #[test]
+    fn no_reader_panics_whatever_the_bytes(Made(bytes, ..) in sessions(), hits in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0..5u8), 1..8)) {
+        let mut bytes = bytes;
+        for (at, byte, kind) in hits {
+            if bytes.is_empty() {
+                break;
+            }
+            let at = at.index(bytes.len());
+            match kind {
+                0 => bytes[at] = byte,
+                1 => bytes.truncate(at),
+                2 => { bytes.remove(at); }
+                3 => { let tail = bytes.split_off(at); bytes.extend_from_slice(&tail[..tail.len().min(50)]); bytes.extend(tail); }
+                _ => bytes[at..].iter_mut().take(20).for_each(|byte| *byte = 0),
+            }
+        }
+        let log = Log::spool(Cursor::new(bytes)).unwrap();
+        if let Ok(session) = Session::read_usages(log, None) {
+            let thread = session.thread(None).unwrap();
+            let history = History::of(&thread, thread.path().len(), thread.seed).unwrap();
+            for message in &history.messages {
+                let _ = sessctl::session::history::unfold(&session, message).unwrap();
+            }
+            let _ = fork(&session, &At::LastTurn, "child-1", Encoding::Plain);
+        }
+    }
+}
+
+#[test]
+fn every_fixture_is_claimed_by_exactly_one_client() {
+    let mut logs = 0;
+    for client in format::ALL {
+        let folder =
+            std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(client.name());
+        let files = walkdir::WalkDir::new(&folder)
+            .into_iter()
+            .map(|entry| entry.expect("an entry").into_path());
+        for path in
+            files.filter(|path| path.extension().is_some_and(|extension| extension == "jsonl"))
+        {
+            if path.components().any(|part| part.as_os_str() == "damaged") {
+                continue;
+            }
+            let head = Log::open(&path)
+                .and_then(|log| log.head(64 * 1024))
+                .expect("a fixture can be read");
+            let claims: Vec<&str> = format::ALL
+                .iter()
+                .filter(|format| format.claims(&Head(&head)))
+                .map(|format| format.name())
+                .collect();
+            assert_eq!(claims, [client.name()], "{}", path.display());
+            logs += 1;
+        }
+    }
+    assert!(logs > 70, "only {logs} fixtures were looked at");
+}
