@@ -237,6 +237,11 @@ fn the_clients_own_forks_are_proved_equal_to_their_parents() {
             "01a22820-dbcb-7332-a603-45b6b00a3350",
         ),
         ("fork-paginated", PARENT, "01a22820-a40d-7382-af1d-ef6587cee77a"),
+        (
+            "old-0.80.0",
+            "01a22821-4f2c-7672-9f3a-d961fb9a41f4",
+            "01a22821-505e-70e3-a5d8-a7edad7f1595",
+        ),
         ("revert", REVERTED, "01a22820-c532-78d2-bb5b-3a2ebabd1552"),
     ] {
         let home = Home::of(set);

@@ -246,6 +246,8 @@ fn birth(session: &Session, id: &str, seed_length: u64) -> Birth {
         parent_path: "/home/ada/parent.jsonl".into(),
         seed_length,
         version: session.format.written_version(session.header().version),
+        base: None,
+        aside: false,
     }
 }
 

@@ -3,7 +3,10 @@
 use std::collections::HashSet;
 
 use super::{Session, Thread};
-use crate::fact::{Fact, Facts};
+use crate::{
+    fact::{Fact, Facts, Role},
+    log::Span,
+};
 
 /// How many records at the beginning of `path` are older than the session itself: copies, as far as one log can tell.
 pub(super) fn older(facts: &Facts, path: &[u32]) -> usize {
@@ -18,6 +21,12 @@ pub(super) fn older(facts: &Facts, path: &[u32]) -> usize {
 pub fn seed(child: &Thread<'_>, parent: &Session) -> Seed {
     let (facts, format) = (&child.session.facts, child.session.format);
     if let Some(kept) = format.seed(facts, child.path()) {
+        let inherited = &child.path()[..kept];
+        let weight = inherited.iter().map(|line| format.weight(facts, *line)).sum();
+        return Seed { kept, last: None, length: format.seed_length(facts, inherited), weight };
+    }
+    if format.leaf(facts).is_none() {
+        let kept = said_alike(child, parent);
         let inherited = &child.path()[..kept];
         let weight = inherited.iter().map(|line| format.weight(facts, *line)).sum();
         return Seed { kept, last: None, length: format.seed_length(facts, inherited), weight };
@@ -37,6 +46,33 @@ pub fn seed(child: &Thread<'_>, parent: &Session) -> Seed {
         .and_then(|last| copied(&child.path()[last]))
         .map(|(id, _)| id.to_owned());
     Seed { kept, last, length: kept as u64, weight: kept as u64 }
+}
+
+/// How many records of the child stand before the first message that the parent does not have at the same place: the
+/// last resort where records have no ids and the client leaves no mark.
+fn said_alike(child: &Thread<'_>, parent: &Session) -> usize {
+    let Ok(theirs) = parent.thread(None) else { return 0 };
+    let spoken = theirs.path().iter().flat_map(|line| messages(parent, *line));
+    let mut spoken = spoken.peekable();
+    for (at, line) in child.path().iter().enumerate() {
+        for own in messages(child.session, *line) {
+            let same = |their: &(Role, Span)| {
+                let texts = (child.session.log.text(own.1), parent.log.text(their.1));
+                own.0 == their.0 && matches!(texts, (Ok(own), Ok(their)) if own == their)
+            };
+            if spoken.next_if(same).is_none() {
+                return at;
+            }
+        }
+    }
+    child.path().len()
+}
+
+fn messages(session: &Session, line: u32) -> impl Iterator<Item = (Role, Span)> {
+    session.facts.of(line).filter_map(move |fact| match fact {
+        Fact::Said(role, place) => Some((role, place.on(line))),
+        _ => None,
+    })
 }
 
 /// The inherited part of a child.

@@ -2,6 +2,7 @@
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions, TryLockError},
+    io,
     os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
     path::Path,
 };
@@ -26,7 +27,12 @@ pub fn hold(path: &Path, client_lock: Option<&Path>, id: &str) -> Result<Held> {
     if let Some(lock) = client_lock {
         if let Some(folder) = lock.parent().filter(|folder| !folder.exists()) {
             // The client makes it with its first session.
-            DirBuilder::new().mode(0o700).create(folder).map_err(Error::io("make", folder))?;
+            match DirBuilder::new().mode(0o700).create(folder) {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                    return Err(Error::io("make", folder)(error));
+                }
+                _ => {}
+            }
         }
         let file = OpenOptions::new()
             .create(true)
@@ -35,7 +41,8 @@ pub fn hold(path: &Path, client_lock: Option<&Path>, id: &str) -> Result<Held> {
             .open(lock)
             .map_err(Error::io("lock", lock))?;
         match file.try_lock() {
-            Ok(()) => locks.push(file),
+            // Let go before our own, so that who waits for ours finds it free.
+            Ok(()) => locks.insert(0, file),
             Err(TryLockError::WouldBlock) => {
                 return Err(Error::SessionLocked {
                     id: id.into(),
