@@ -156,3 +156,41 @@ fn ids(path: &Path) -> Option<(String, Option<String>)> {
     (is_id(thread) && rollout.is_none_or(is_id))
         .then(|| (thread.to_owned(), rollout.map(str::to_owned)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const THREAD: &str = "01a22820-c332-77b1-b22c-084d5069e316";
+    const ROLLOUT: &str = "01a22820-c4c9-7e30-a57d-0375da1e21e2";
+
+    #[test]
+    fn a_name_tells_thread_and_rollout() {
+        let plain = format!("rollout-2026-11-29T16-26-05-{THREAD}.jsonl");
+        assert_eq!(ids(Path::new(&plain)), Some((THREAD.into(), None)));
+        let page = format!("rollout-2026-11-29T16-26-05-{THREAD}_{ROLLOUT}.jsonl.zst");
+        assert_eq!(ids(Path::new(&page)), Some((THREAD.into(), Some(ROLLOUT.into()))));
+        assert!(
+            CodexLayout.generation(Path::new(&page)) > CodexLayout.generation(Path::new(&plain))
+        );
+        for other in ["session_index.jsonl", "rollout-2026-11-29T16-26-05-x.jsonl", "side.jsonl"] {
+            assert_eq!(ids(Path::new(other)), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_log_that_was_put_away_belongs_to_the_same_home() {
+        let name = format!("rollout-2026-11-29T16-26-05-{THREAD}.jsonl");
+        let (dated, flat) = (
+            format!("/home/ada/.codex/sessions/2026/11/29/{name}"),
+            format!("/home/ada/.codex/archived_sessions/{name}"),
+        );
+        for path in [dated, flat] {
+            let root = CodexLayout.root_of(Path::new(&path)).unwrap();
+            assert_eq!(root, Path::new("/home/ada/.codex/sessions"));
+            let lock = CodexLayout.lock(Path::new(&path), 0).unwrap();
+            assert!(lock.ends_with(format!(".codex/thread-writer-locks/{THREAD}.lock")));
+        }
+        assert_eq!(CodexLayout.root_of(Path::new(&format!("/tmp/{name}"))), None);
+    }
+}

@@ -450,3 +450,133 @@ fn prompted(words: &str, facts: &mut Facts) {
 fn parse_time(text: &str) -> Option<DateTime<Utc>> {
     DateTime::parse_from_rfc3339(text).ok().map(|time| time.to_utc())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use crate::{
+        finding::Code,
+        format::by_name,
+        log::Log,
+        session::{At, Boundary, Session},
+    };
+
+    const OWN: &str = "01a22820-a1cd-78f0-a7db-aadcf675cf49";
+
+    fn line(kind: &str, payload: &str) -> String {
+        format!(r#"{{"timestamp":"2026-01-01T10:00:01.000Z","type":"{kind}","payload":{payload}}}"#)
+    }
+
+    fn event(kind: &str, more: &str) -> String {
+        line("event_msg", &format!(r#"{{"type":"{kind}"{more}}}"#))
+    }
+
+    fn says(role: &str, text: &str) -> String {
+        let content = format!(r#"[{{"type":"input_text","text":"{text}"}}]"#);
+        line(
+            "response_item",
+            &format!(r#"{{"type":"message","role":"{role}","content":{content}}}"#),
+        )
+    }
+
+    fn session(lines: &[String]) -> Session {
+        let meta = format!(
+            r#"{{"id":"{OWN}","timestamp":"2026-01-01T10:00:00.000Z","cwd":"/home/ada","originator":"codex_exec","cli_version":"0.80.0"}}"#
+        );
+        let text = [&[line("session_meta", &meta)], lines].concat().join("\n") + "\n";
+        Session::read(Log::spool(Cursor::new(text)).unwrap(), by_name("codex")).unwrap()
+    }
+
+    fn asks(text: &str) -> [String; 2] {
+        [says("user", text), event("user_message", &format!(r#","message":"{text}""#))]
+    }
+
+    #[test]
+    fn a_turn_that_is_not_written_down_goes_up_to_the_next_prompt() {
+        let count = event("token_count", r#","info":null"#);
+        let lines = [
+            &asks("one")[..],
+            &[says("assistant", "1"), count.clone()],
+            &asks("two"),
+            &[says("assistant", "2"), count],
+        ]
+        .concat();
+        let session = session(&lines);
+        let thread = session.thread(None).unwrap();
+        let turns: Vec<_> = thread
+            .turns
+            .list
+            .iter()
+            .map(|turn| (turn.first, turn.last, turn.how.is_some()))
+            .collect();
+        assert_eq!(turns, [(0, 3, true), (4, 7, true)]);
+        assert_eq!(thread.turn_names(), ["rollout-2", "rollout-6"]);
+    }
+
+    #[test]
+    fn a_turn_without_an_answer_is_open() {
+        let session = session(&asks("one"));
+        let thread = session.thread(None).unwrap();
+        assert!(thread.turns.open().is_some());
+        assert!(Boundary::find(&thread, &At::Tip, false).is_err());
+    }
+
+    #[test]
+    fn two_prompts_in_one_written_turn_are_one_turn() {
+        let turn = |kind: &str| event(kind, r#","turn_id":"t1""#);
+        let lines = [
+            &[turn("task_started")][..],
+            &asks("one"),
+            &[says("assistant", "1")],
+            &asks("and"),
+            &[says("assistant", "2"), turn("task_complete")],
+        ]
+        .concat();
+        let session = session(&lines);
+        assert_eq!(session.thread(None).unwrap().turns.list.len(), 1);
+    }
+
+    #[test]
+    fn a_mark_takes_back_the_last_turns_and_what_was_said_in_them() {
+        let lines = [
+            &asks("one")[..],
+            &[says("assistant", "1")],
+            &asks("two"),
+            &[says("assistant", "2"), event("thread_rolled_back", r#","num_turns":1"#)],
+            &asks("three"),
+            &[says("assistant", "3")],
+        ]
+        .concat();
+        let session = session(&lines);
+        let thread = session.thread(None).unwrap();
+        assert_eq!(thread.turns.list.len(), 2);
+        assert_eq!(thread.history(thread.path().len(), 0).len(), 4);
+        // A cut through what was taken back is none.
+        assert!(Boundary::find(&thread, &At::Line(6), false).is_err());
+    }
+
+    #[test]
+    fn an_old_compaction_keeps_a_persons_words() {
+        let summary = line("compacted", r#"{"message":"Summary."}"#);
+        let lines = [
+            &asks("one")[..],
+            &[says("user", "<environment_context>x"), says("assistant", "1"), summary],
+        ]
+        .concat();
+        let session = session(&lines);
+        let thread = session.thread(None).unwrap();
+        let texts: Vec<String> = thread
+            .history(thread.path().len(), 0)
+            .iter()
+            .map(|message| crate::session::history::unfold(&session, message).unwrap().text)
+            .collect();
+        assert_eq!(texts, ["one", "Summary."]);
+    }
+
+    #[test]
+    fn a_line_that_the_client_drops_is_found() {
+        let session = session(&[r#"{"type":"event_msg","payload":{"type":"x"}}"#.into()]);
+        assert_eq!(session.findings[0].code, Code::LineCorrupt);
+    }
+}

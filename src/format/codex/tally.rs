@@ -228,3 +228,42 @@ impl Tally {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fact::Keep;
+
+    fn info(total: u64, last: u64) -> String {
+        let counts = |input: u64| {
+            format!(r#"{{"input_tokens":{input},"output_tokens":10,"total_tokens":{input}}}"#)
+        };
+        format!(
+            r#"{{"type":"token_count","info":{{"total_token_usage":{},"last_token_usage":{}}}}}"#,
+            counts(total).replace(":10,", &format!(":{},", total / 10)),
+            counts(last)
+        )
+    }
+
+    fn spent(events: &[(u64, u64)]) -> Vec<u64> {
+        let mut facts = Facts::new(Keep::All);
+        let mut tally = Tally { makers: vec![("own".into(), None)], ..Tally::default() };
+        for (line, (total, last)) in (0..).zip(events) {
+            let text = info(*total, *last);
+            let payload = serde_json::from_str(&text).unwrap();
+            tally.total(&payload, None, line, None, &mut facts);
+        }
+        facts.usages.iter().map(|usage| usage.tokens.input).collect()
+    }
+
+    #[test]
+    fn a_running_total_is_paid_by_its_steps() {
+        assert_eq!(spent(&[(100, 100), (100, 100), (300, 200)]), [100, 200]);
+        // An estimate in place of the last response says nothing as long as the total stands still.
+        assert_eq!(spent(&[(100, 100), (100, 999)]), [100]);
+        // A lost line: the step is more than the last response.
+        assert_eq!(spent(&[(100, 100), (400, 100)]), [100, 300]);
+        // A counter that starts anew, and a child that starts with its parent's.
+        assert_eq!(spent(&[(500, 100), (120, 120)]), [100, 120]);
+    }
+}

@@ -392,3 +392,42 @@ pub(super) fn is_typed(words: &str) -> bool {
     let words = words.trim_start();
     !INJECTED.iter().any(|beginning| words.starts_with(beginning))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_hashed_of_an_item_is_what_the_model_sees() {
+        let text = |item: &str| -> Vec<String> {
+            seen(item.as_bytes()).into_iter().map(|range| item[range].to_owned()).collect()
+        };
+        assert_eq!(
+            text(
+                r#"{"type":"function_call","id":"fc_1","call_id":"c","arguments":"{}","name":"run"}"#
+            ),
+            [r#""run""#, r#""{}""#]
+        );
+        assert_eq!(
+            text(r#"{"type":"custom_tool_call","call_id":"c","name":"p","input":"x"}"#),
+            [r#""p""#, r#""x""#]
+        );
+        assert_eq!(
+            text(r#"{"type":"function_call_output","call_id":"c","output":"done"}"#),
+            [r#""done""#]
+        );
+        assert_eq!(
+            text(r#"{"type":"reasoning","encrypted_content":"e","content":null,"summary":[]}"#),
+            ["[]", r#""e""#]
+        );
+        assert!(text(r#"{"type":"ghost_snapshot","content":"x"}"#).is_empty());
+    }
+
+    #[test]
+    fn words_of_the_client_are_no_prompts() {
+        for injected in INJECTED {
+            assert!(!is_typed(&format!("{injected}\n...")));
+        }
+        assert!(is_typed("Draft a parser"));
+    }
+}
