@@ -120,6 +120,18 @@ pub enum Fact {
     Unnumbered,
     /// A turn starts here, whatever was open.
     Opened(Id),
+    /// A person's words to the model, outside of what the client says in a person's place. A turn that is not written
+    /// down begins with them.
+    Asked,
+    /// A person's words as they were shown: they start a turn of this name unless one that is written down is open.
+    Implied(Id),
+    /// The last turns are taken back, with what was said in them.
+    Retracted {
+        /// How many.
+        turns: u32,
+        /// Whether only the model forgets them, while they stay to be seen.
+        shown: bool,
+    },
     /// A turn ends here.
     Closed {
         /// Which one, where the line names it.
@@ -127,6 +139,8 @@ pub enum Fact {
         /// How.
         how: Ending,
     },
+    /// A model call starts.
+    Stepped,
     /// A person's words: they start a turn, or steer the open one once it has answered and owes no result.
     Prompted,
     /// What follows may be the turn of this record, if an answer comes and nothing else opened one.
@@ -146,7 +160,10 @@ pub enum Fact {
     Named(Id),
     /// A message that the model sees; the span is the value that counts.
     Said(Role, Place),
-    /// A system prompt, or the part of one, that is no message of its own.
+    /// What the model sees with the message before it: a call, a result, a thought. The place is that of the whole item.
+    Attached(Place),
+    /// A system prompt, or the part of one, that is no message of its own: the request header's in DSH up to format 2,
+    /// the named sections in pi 1.6.0. The latest one is in force.
     Prompt(Place),
     /// The message replaces what stands in these positions of the surface, by event number.
     Replaced {
@@ -160,6 +177,8 @@ pub enum Fact {
         /// The first record that stays, if it is on the path before this one.
         kept: Option<Id>,
     },
+    /// Everything before but a person's own words is summed up in the message of this line.
+    Condensed,
     /// The content of an earlier record is replaced, or hidden where the span is empty.
     Edited {
         /// The record.
@@ -211,7 +230,7 @@ pub enum Fact {
     /// A person's or the model's own record: where a client goes on that has no mark of the place.
     Spoken,
     /// The model owes an answer to this record; a client that finds none makes one up before it goes on.
-    Asked,
+    Awaited,
     /// The client would go on below this record.
     Marked(Id),
     /// The compaction on this line leaves that record, of those before it, in the history.
@@ -225,6 +244,10 @@ pub enum Fact {
     },
     /// What it leaves stands right behind this record.
     KeptBehind(Id),
+    /// The line is older than the session itself, so that it was copied as it stood.
+    Older,
+    /// A file of a chain begins here, or a copy of its first line stands here, which was written for the session of that id.
+    Joined(Id),
     /// A model call that was paid for; the index in [`Facts::usages`].
     Spent(u32),
 }
@@ -284,6 +307,17 @@ pub struct Header {
     pub subagent: bool,
     /// What else a client's own helper is at: `aside` or `compaction`.
     pub errand: Option<&'static str>,
+}
+
+/// The beginning of another log that a log continues without holding it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Base {
+    /// The id of its file.
+    pub file: String,
+    /// The number that follows its last event.
+    pub end: u64,
+    /// How many of its bytes are meant.
+    pub bytes: u64,
 }
 
 /// Tokens of one model answer; the five counters of a sum are disjoint.
@@ -363,6 +397,10 @@ pub struct Usage {
     pub inherited: Option<bool>,
     /// Whether the counters may be those of an answer that was still coming in.
     pub provisional: bool,
+    /// The session that made the call, where the record names it or its place in the log tells.
+    pub owner: Option<Arc<str>>,
+    /// A digest of the record's figures, for logs that cannot tell by themselves what was copied.
+    pub figures: Option<u128>,
 }
 
 /// What was asked, for clients that keep the last question beside the conversation.

@@ -446,7 +446,7 @@ fn a_family_of_dsh_is_paid_for_once_and_each_by_its_own_session() {
                     let tokens: u64 = counters.iter().map(counter).sum();
                     [calls + counter(&"calls"), total + tokens]
                 });
-                (facts["id"].as_str().unwrap().to_owned(), sum)
+                (facts["id"].as_str().unwrap().into(), sum)
             })
             .collect();
         faults.same(&format!("{family:?}"), &want, &have);

@@ -77,7 +77,7 @@ impl Report for Forked {
 }
 
 pub(super) fn run(run: &Run, args: &Args) -> Result<Answer> {
-    let Args { flatten: _, with_sidecars, making, .. } = args;
+    let Args { with_sidecars, making, .. } = args;
     let order = Order {
         verb: "fork",
         pick: &args.pick,
@@ -86,6 +86,7 @@ pub(super) fn run(run: &Run, args: &Args) -> Result<Answer> {
         out: args.out.as_deref(),
         framing: None,
         sidecars: Some(*with_sidecars),
+        flatten: args.flatten,
     };
     child::make(run, &order, |made| {
         Box::new(Forked {

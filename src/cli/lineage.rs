@@ -14,7 +14,7 @@ use super::{Run, output::printable, pick::Opened};
 use crate::{
     error::Result,
     format,
-    store::{Glance, Record, State, Store, layout_of},
+    store::{Glance, Record, State, Store},
 };
 
 /// How deep a family is drawn; deeper ones are a circle.
@@ -84,10 +84,7 @@ fn neighbours(run: &Run, opened: &Opened) -> Vec<Glance> {
     let mut glances = Vec::new();
     if let Some(path) = &opened.path {
         glances.extend(Glance::at(path));
-        let home = layout_of(path).map_or_else(
-            || Store::near(path.parent().unwrap_or(Path::new("."))),
-            |(_, root)| Store::of(root),
-        );
+        let home = Store::around(path);
         glances.extend(home.glances());
     }
     glances.extend(run.store.glances());

@@ -179,7 +179,7 @@ fn merge(run: &Run, args: &Args, side: &Opened, answer: &mut Answer) -> Result<M
     } else {
         Some(store::hold(&path, layout.lock(&path, version).as_deref(), &source.side)?)
     };
-    let (parent, torn) = read_parent(&path, side, args)?;
+    let (parent, torn) = read_parent(run, &path, side, args)?;
     check_child(side, &parent, &path)?;
     if let Some(holder) =
         layout.presence(&path).and_then(|folder| store::present(&folder, parent.id()))
@@ -227,7 +227,7 @@ fn merge(run: &Run, args: &Args, side: &Opened, answer: &mut Answer) -> Result<M
             torn,
             &held,
         )?;
-        read_back(&path, &parent, &merge)?;
+        read_back(run, &path, &parent, &merge)?;
         journal.add(&Record { state: State::Committed, ..record })?;
     }
     Ok(merged)
@@ -235,16 +235,17 @@ fn merge(run: &Run, args: &Args, side: &Opened, answer: &mut Answer) -> Result<M
 
 /// The parent, and whether a newline must go out before the note. Where that is allowed and would make a whole record
 /// of the torn tail, the record is read as one, since the note has to follow it.
-fn read_parent(path: &Path, side: &Opened, args: &Args) -> Result<(Session, bool)> {
+fn read_parent(run: &Run, path: &Path, side: &Opened, args: &Args) -> Result<(Session, bool)> {
     let format = Some(side.session.format);
-    let parent = Session::read(Log::open(path)?, format)?;
+    let log = || store::open(path, Some(&run.store));
+    let parent = Session::read(log()?, format)?;
     let tail = parent.findings.iter().find(|finding| finding.code == Code::TornTail);
     let whole = tail.and_then(|finding| finding.fields.get("whole_record"));
     let mends = parent.format.writer(&parent.facts)?.mends_tail();
     let allowed = args.allow.policy(&[], false).allow.contains(&Code::TornTail);
     let torn = parent.log.torn_tail().is_some();
     if mends && allowed && whole == Some(&Value::Bool(true)) {
-        return Ok((Session::read(Log::open(path)?.mended(), format)?, torn));
+        return Ok((Session::read(log()?.mended(), format)?, torn));
     }
     Ok((parent, torn))
 }
@@ -349,8 +350,8 @@ fn burnt(side: &Opened, parent: &Session) -> Result<u64> {
 }
 
 /// The note must be the last message that the parent's next request holds, and nothing else may have changed.
-fn read_back(path: &Path, before: &Session, merge: &Merge) -> Result<()> {
-    let after = Session::read(Log::open(path)?, Some(before.format))?;
+fn read_back(run: &Run, path: &Path, before: &Session, merge: &Merge) -> Result<()> {
+    let after = Session::read(store::open(path, Some(&run.store))?, Some(before.format))?;
     let messages = |session: &Session| {
         session.thread(None).map(|thread| thread.history(thread.path().len(), 0).len())
     };

@@ -72,7 +72,7 @@ pub struct Global {
     /// Print nothing but the answer
     #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = "Global options")]
     quiet: bool,
-    /// Say more
+    /// Also print what is merely worth knowing
     #[arg(short, long, global = true, help_heading = "Global options")]
     verbose: bool,
     /// When to use colour

@@ -79,6 +79,7 @@ impl Answer {
 pub struct Output {
     json: bool,
     quiet: bool,
+    verbose: bool,
     closed: Cell<bool>,
 }
 
@@ -91,7 +92,12 @@ impl Output {
             clap::ColorChoice::Auto => anstream::ColorChoice::Auto,
         }
         .write_global();
-        Self { json: global.json, quiet: global.quiet, closed: Cell::new(false) }
+        Self {
+            json: global.json,
+            quiet: global.quiet,
+            verbose: global.verbose,
+            closed: Cell::new(false),
+        }
     }
 
     /// Whether reports are JSON.
@@ -155,7 +161,8 @@ impl Output {
         let path = answer.found_in.clone().or(source);
         if !self.quiet {
             for finding in &answer.findings {
-                if !same(answer.failure.as_ref(), finding) {
+                let worth = self.verbose || finding.severity > Severity::Note;
+                if worth && !same(answer.failure.as_ref(), finding) {
                     say_finding(&mut err, finding, path.as_ref())?;
                 }
             }

@@ -12,8 +12,8 @@ use crate::{
     format::{self, Format},
     log::Log,
     ops::{Manifest, Policy, manifest_of},
-    session::Session,
-    store::{FoundBy, Store, generations},
+    session::{At, Session},
+    store::{self, FoundBy, Store, generations},
 };
 
 /// Which session.
@@ -104,9 +104,14 @@ impl Pick {
 
     /// Finds and reads the session.
     pub fn open(&self, run: &Run) -> Result<Opened> {
+        self.open_to(run, None)
+    }
+
+    /// The same as far as a cut at `at` needs it.
+    pub fn open_to(&self, run: &Run, at: Option<&At>) -> Result<Opened> {
         if self.session.as_deref() == Some("-") {
             let log = Log::spool(std::io::stdin().lock())?;
-            return read(log, None, FoundBy::Path, None, run.wanted());
+            return read(log, None, FoundBy::Path, None, run.wanted(), at);
         }
         let found = match (&self.session, &self.last) {
             (Some(name), _) => run.store.find(name)?,
@@ -119,7 +124,8 @@ impl Pick {
             (None, None) => return Err(Error::BadUsage("no session was named".into())),
         };
         let path = run.env.absolute(&found.path);
-        read(Log::open(&found.path)?, Some(path), found.by, found.root, run.wanted())
+        let log = store::open(&found.path, Some(&run.store))?;
+        read(log, Some(path), found.by, found.root, run.wanted(), at)
     }
 }
 
@@ -129,12 +135,17 @@ fn read(
     by: FoundBy,
     root: Option<PathBuf>,
     wanted: Option<&'static dyn Format>,
+    at: Option<&At>,
 ) -> Result<Opened> {
     if let Some((log, manifest)) = snapshot(&log)? {
         let session = Session::read(log, format::by_name(&manifest.source.format))?;
         return Ok(Opened { session, path, by, root, manifest: Some(manifest) });
     }
-    Ok(Opened { session: Session::read(log, wanted)?, path, by, root, manifest: None })
+    let session = match at {
+        Some(at) => Session::read_to(log, wanted, at)?,
+        None => Session::read(log, wanted)?,
+    };
+    Ok(Opened { session, path, by, root, manifest: None })
 }
 
 /// A snapshot as the log that its seed would be: the source's header, then its lines.
@@ -160,7 +171,7 @@ pub fn snapshot(log: &Log) -> Result<Option<(Log, Manifest)>> {
         header.write_all(b"\n").map_err(failed())?;
     }
     let log = Log::spool(header.as_slice().chain(plain))?;
-    Ok(Some((log, manifest)))
+    Ok(Some((log.excerpted(), manifest)))
 }
 
 impl Opened {
@@ -225,12 +236,10 @@ pub fn find_parent(run: &Run, parent: &str, child: Option<&Path>) -> Result<Path
         .iter()
         .find_map(|format| format.layout().name_id(path))
         .unwrap_or_else(|| parent.to_owned());
-    let near = folder.map(Store::near);
-    let home = child.and_then(crate::store::layout_of).map(|(_, root)| Store::of(root));
-    [Some(run.store.clone()), home, near]
+    let around = child.map(Store::around);
+    let found = [Some(run.store.clone()), around]
         .into_iter()
         .flatten()
-        .find_map(|store| store.by_id(&id).ok())
-        .map(|found| found.path)
-        .ok_or_else(|| Error::ParentNotFound(parent.into()))
+        .find_map(|store| store.by_id(&id).ok());
+    found.map(|found| found.path).ok_or_else(|| Error::ParentNotFound(parent.into()))
 }

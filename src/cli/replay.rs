@@ -21,10 +21,9 @@ use crate::{
     error::{Error, Result},
     finding::{Code, Finding, Severity},
     format::Origin,
-    log::Log,
     ops::Policy,
     session::{At, Boundary, History, Session, Thread, lineage},
-    store::{self, FoundBy},
+    store::{self, FoundBy, Glance},
 };
 use verdict::{AgainstReport, compare, damage, expect};
 use view::View;
@@ -234,7 +233,9 @@ fn judge(
     };
     let keep = boundary.keep();
     let policy = args.allow.policy(&[], run.global.strict);
-    let against = args.against.as_deref().map(|parent| load_against(run, parent)).transpose()?;
+    let against =
+        args.against.as_deref().map(|parent| load_against(run, parent, session)).transpose()?;
+    let [against, live] = against.unwrap_or_default();
     let found = if against.is_none() { native_parent(run, &thread, opened) } else { None };
     let seed = against
         .as_ref()
@@ -268,7 +269,8 @@ fn judge(
     let mut verdict = None;
     let against = match &against {
         Some(parent) => {
-            let (report, no) = compare(run, args, &thread, parent)?;
+            let (report, no) =
+                compare(run, args, &thread, parent, live.as_ref().unwrap_or(parent))?;
             verdict = no;
             Some(report)
         }
@@ -358,7 +360,7 @@ fn replayed(
             .iter()
             .filter(|finding| matches!(finding.code, Code::ChainBroken | Code::PointerDangling))
             .count(),
-        files_read: 1,
+        files_read: session.log.files(),
         leaf: thread.branch.leaf.map(|leaf| facts.name(leaf).to_owned()),
         cwd_first: facts.cwd_first.clone().or_else(|| header.cwd.clone()),
         cwd_last: header.cwd.clone(),
@@ -393,7 +395,7 @@ fn findings(thread: &Thread<'_>, boundary: Boundary, args: &Args, policy: &Polic
     let behind = behind.into_iter().map(|finding| {
         if finding.severity == Severity::Error { finding.rated(Severity::Warning) } else { finding }
     });
-    used.chain(behind).collect()
+    used.chain(behind).map(|finding| thread.session.placed(finding)).collect()
 }
 
 fn is_fork(session: &Session) -> Option<Finding> {
@@ -408,13 +410,29 @@ fn is_fork(session: &Session) -> Option<Finding> {
     )
 }
 
-/// What `--against` names: a log or a snapshot.
-fn load_against(run: &Run, name: &str) -> Result<Session> {
+/// What `--against` names: a log or a snapshot. Where the client migrated the parent since, the generation that the
+/// child was forked from tells the prefix, and the live one tells the merges.
+fn load_against(run: &Run, name: &str, child: &Session) -> Result<[Option<Session>; 2]> {
     let parent = Pick::named(name).open(run).map_err(|error| match error {
         Error::SessionNotFound(name) => Error::ParentNotFound(name),
         error => error,
     })?;
-    Ok(parent.session)
+    let version = child.header().version;
+    let Some(path) = parent.path.as_deref().filter(|_| parent.manifest.is_none()) else {
+        return Ok([Some(parent.session), None]);
+    };
+    let mut generations = store::generations(path);
+    let live = generations.pop().filter(|live| live.as_path() != path);
+    let of_child = |path: &PathBuf| Glance::at(path).is_some_and(|at| at.header.version == version);
+    let old = generations.into_iter().find(of_child).filter(|old| old.as_path() != path);
+    let read =
+        |path: PathBuf| Session::read(store::open(&path, Some(&run.store))?, Some(child.format));
+    let same = parent.session.header().version == version;
+    Ok(match (old.filter(|_| !same), live) {
+        (Some(old), _) => [Some(read(old)?), Some(parent.session)],
+        (None, Some(live)) => [Some(parent.session), Some(read(live)?)],
+        (None, None) => [Some(parent.session), None],
+    })
 }
 
 /// The parent that a child names, where only a look at it tells what was inherited.
@@ -425,5 +443,5 @@ fn native_parent(run: &Run, thread: &Thread<'_>, opened: &Opened) -> Option<Sess
         return None;
     }
     let path = find_parent(run, parent, opened.path.as_deref()).ok()?;
-    Session::read(Log::open(&path).ok()?, Some(session.format)).ok()
+    Session::read(store::open(&path, Some(&run.store)).ok()?, Some(session.format)).ok()
 }

@@ -39,7 +39,7 @@ impl BoundaryReport {
             at: thread.name_of(boundary),
             turn_id: turn.map(|turn| thread.turn_name(turn)),
             turn: turn.map(|turn| turn + 1),
-            line: thread.line_before(boundary),
+            line: thread.file_line_before(boundary),
             messages,
             clipped: !boundary.is_end(),
         }
@@ -49,10 +49,10 @@ impl BoundaryReport {
 /// What a cut leaves behind.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct LeftOut {
-    /// Records behind the boundary or on other branches.
-    pub lines: usize,
+    /// Records behind the boundary or on other branches; none where the rest of a large log was not read.
+    pub lines: Option<usize>,
     /// Messages of the active path behind the boundary.
-    pub messages: usize,
+    pub messages: Option<usize>,
 }
 
 /// A session that was made.

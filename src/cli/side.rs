@@ -115,19 +115,19 @@ pub(super) fn run(run: &Run, args: &Args) -> Result<Answer> {
         out: args.out.as_deref(),
         framing,
         sidecars: None,
+        flatten: false,
     };
     let asks = ask.is_some();
     let mut answer = child::make(run, &order, |mut made| {
         let takes = format::by_name(made.parent.format).is_some_and(takes_question);
         let fileless = made.child.path.is_none();
-        let framed = usize::from(words.is_some() && !fileless);
         // Without a log there is no other place for the framing.
         let said = [words.filter(|_| fileless), ask.filter(|_| takes)];
         let said: Vec<String> = said.into_iter().flatten().collect();
         made.next.argv.extend(Some(said.join("\n\n")).filter(|said| !said.is_empty()));
         let copied = if making.context == ContextArg::None { 0 } else { made.inherited };
         Box::new(Sided {
-            framing_messages: framed,
+            framing_messages: if fileless { 0 } else { made.framed },
             side_messages: made.messages - copied.min(made.messages),
             copied_parent_messages: copied,
             answer: None,

@@ -171,7 +171,8 @@ fn check(opened: &Opened, snapshot: &Path, answer: &mut Answer) -> Result<()> {
     let theirs = opened.session.thread(leaf.as_deref());
     let differs = match &theirs {
         Ok(theirs) => {
-            let pair = ours.path().iter().zip(theirs.path());
+            let whole = theirs.path().iter().filter(|line| !theirs.is_joint(**line));
+            let pair = ours.path().iter().zip(whole);
             let mut at = 0;
             for (our, their) in pair {
                 if seed.log.line(*our as usize)? != opened.session.log.line(*their as usize)? {

@@ -1,34 +1,27 @@
 //! `sessctl usage`
 
-use std::{
-    collections::{HashMap, HashSet},
-    io::{self, Write},
-    path::{Path, PathBuf},
-};
+mod scope;
+
+use std::io::{self, Write};
 
 use chrono::{DateTime, Days, NaiveDate, Utc};
 use chrono_tz::Tz;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use comfy_table::{CellAlignment, Table};
-use rayon::prelude::*;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::{
     Run,
     output::{Answer, Output, Report},
-    pick::find_parent,
 };
 use crate::{
     error::{Error, Result},
     fact::Tokens,
-    log::Log,
     ops::usage::{self, By, Row},
-    session::{
-        Session,
-        ledger::{Account, Ledger},
-    },
-    store::{Store, generations, layout_of},
+    session::ledger::Ledger,
 };
+use scope::Scope;
 
 /// Account for every billed completion once
 ///
@@ -40,8 +33,8 @@ pub struct Args {
     #[arg(value_name = "SESSION|DIR")]
     what: Vec<String>,
     /// Group by; may be given several times [default: session]
-    #[arg(long, value_enum, value_name = "KEY")]
-    by: Vec<Key>,
+    #[arg(long, value_name = "KEY", value_parser = keys())]
+    by: Vec<By>,
     /// From this day or time on
     #[arg(long, value_name = "D", value_parser = when)]
     since: Option<When>,
@@ -65,34 +58,10 @@ pub struct Args {
     csv: bool,
 }
 
-/// `--by`, as clap lists it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Key {
-    Session,
-    Family,
-    Day,
-    Week,
-    Month,
-    Model,
-    Client,
-    Project,
-    Kind,
-}
-
-impl From<Key> for By {
-    fn from(key: Key) -> Self {
-        match key {
-            Key::Session => Self::Session,
-            Key::Family => Self::Family,
-            Key::Day => Self::Day,
-            Key::Week => Self::Week,
-            Key::Month => Self::Month,
-            Key::Model => Self::Model,
-            Key::Client => Self::Client,
-            Key::Project => Self::Project,
-            Key::Kind => Self::Kind,
-        }
-    }
+/// The names of the groups, as clap lists them.
+fn keys() -> impl TypedValueParser<Value = By> {
+    PossibleValuesParser::new(By::ALL.map(By::name))
+        .map(|name| By::ALL.into_iter().find(|by| by.name() == name).unwrap_or(By::Session))
 }
 
 /// A bound of a range.
@@ -311,17 +280,14 @@ fn grouped(number: u64) -> String {
 
 pub(super) fn run(run: &Run, args: &Args, _output: &Output) -> Result<Answer> {
     let scope = Scope::of(run, args)?;
+    let adopts = scope.adopts;
     let accounts = scope.accounts(run, args);
     let forks = args.include_forks;
     let families = move |kind: &str| {
         matches!(kind, "aside" | "subagent" | "compaction") || forks && kind == "fork"
     };
-    let ledger = Ledger::of(&accounts, scope.adopts, &families);
-    let by: Vec<By> = if args.by.is_empty() {
-        vec![By::Session]
-    } else {
-        args.by.iter().map(|key| (*key).into()).collect()
-    };
+    let ledger = Ledger::of(&accounts, adopts, &families);
+    let by = if args.by.is_empty() { vec![By::Session] } else { args.by.clone() };
     let range = range(args)?;
     let (rows, sum) = usage::rows(&ledger, &by, args.timezone, range);
     let counted = Counted {
@@ -377,113 +343,4 @@ fn range(args: &Args) -> Result<usage::Range> {
         None => None,
     };
     Ok((from, to))
-}
-
-/// Which logs are counted, and which are only looked at to know who owns what.
-struct Scope {
-    /// Files whose sessions are asked for.
-    named: Vec<PathBuf>,
-    /// Files among which derived sessions and owners are looked for.
-    around: Vec<PathBuf>,
-    /// Whether completions whose owner's log is gone are counted.
-    adopts: bool,
-}
-
-impl Scope {
-    fn of(run: &Run, args: &Args) -> Result<Self> {
-        if args.what.is_empty() {
-            return Ok(Self { named: live(run.store.logs()), around: Vec::new(), adopts: true });
-        }
-        let (mut named, mut around, mut folders) = (Vec::new(), Vec::new(), 0);
-        for name in &args.what {
-            let path = Path::new(name);
-            if path.is_dir() {
-                named.extend(live(Store::of(run.env.absolute(path)).logs()));
-                folders += 1;
-                continue;
-            }
-            let found = run.env.absolute(&run.store.find(name)?.path);
-            let home = layout_of(&found).map_or_else(
-                || Store::near(found.parent().unwrap_or(Path::new("."))),
-                |(_, root)| Store::of(root),
-            );
-            around.extend(live(home.logs()));
-            named.push(found);
-        }
-        Ok(Self { named, around, adopts: folders > 0 })
-    }
-
-    /// Every log that matters, read.
-    fn accounts(&self, run: &Run, args: &Args) -> Vec<Account> {
-        let read = |path: &PathBuf| {
-            let session = Session::read_ledger(Log::open(path).ok()?, run.wanted()).ok()?;
-            Some((path.clone(), Account::of(session)))
-        };
-        let mut seen = HashSet::new();
-        let named: Vec<PathBuf> =
-            self.named.iter().filter(|path| seen.insert((*path).clone())).cloned().collect();
-        let mut accounts: Vec<(PathBuf, Account)> = named.par_iter().filter_map(read).collect();
-        let around: Vec<PathBuf> =
-            self.around.iter().filter(|path| seen.insert((*path).clone())).cloned().collect();
-        let mut others: Vec<(PathBuf, Account)> = around.par_iter().filter_map(read).collect();
-        // Owners that are named by a path lie anywhere.
-        for (path, account) in &accounts {
-            let known =
-                |id: &str| accounts.iter().chain(&others).any(|(_, other)| other.session == id);
-            let Some(parent) = account.parent.as_deref().filter(|parent| !known(parent)) else {
-                continue;
-            };
-            if let Some(found) = find_parent(run, parent, Some(path))
-                .ok()
-                .filter(|found| !seen.contains(found))
-                .and_then(|found| read(&found))
-            {
-                others.push(found);
-                break;
-            }
-        }
-        let wanted =
-            if args.own { HashSet::new() } else { derived(&accounts, &others, args.include_forks) };
-        for (_, other) in &mut others {
-            other.counted = !args.own && wanted.contains(&other.session);
-        }
-        accounts.append(&mut others);
-        accounts.sort_by(|(a, _), (b, _)| a.cmp(b));
-        accounts.into_iter().map(|(_, account)| account).collect()
-    }
-}
-
-/// Of several generations of one session the live one.
-fn live(logs: Vec<PathBuf>) -> Vec<PathBuf> {
-    logs.into_iter()
-        .filter(|path| generations(path).last().is_none_or(|last| last == path))
-        .collect()
-}
-
-/// The sessions that derive from the named ones: side sessions and subagents, forks if asked for.
-fn derived(
-    named: &[(PathBuf, Account)],
-    others: &[(PathBuf, Account)],
-    forks: bool,
-) -> HashSet<String> {
-    let mut members: HashSet<String> =
-        named.iter().map(|(_, account)| account.session.clone()).collect();
-    let mut children: HashMap<&str, Vec<&Account>> = HashMap::new();
-    for (_, other) in others {
-        if let Some(parent) = &other.parent {
-            children.entry(parent).or_default().push(other);
-        }
-    }
-    let mut open: Vec<String> = members.iter().cloned().collect();
-    let mut found = HashSet::new();
-    while let Some(parent) = open.pop() {
-        for child in children.get(parent.as_str()).into_iter().flatten() {
-            let follows = forks || child.kind != "fork";
-            if follows && members.insert(child.session.clone()) {
-                found.insert(child.session.clone());
-                open.push(child.session.clone());
-            }
-        }
-    }
-    found
 }

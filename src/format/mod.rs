@@ -1,6 +1,7 @@
 //! The clients: one folder each. A new client is a folder, a row in [`ALL`], and a folder of fixtures.
 
 mod claude;
+mod codex;
 mod dsh;
 pub mod json;
 mod pi;
@@ -12,7 +13,7 @@ pub use seam::{
 };
 
 /// Every client we know.
-pub const ALL: &[&dyn Format] = &[&claude::Claude, &dsh::Dsh, &pi::Pi];
+pub const ALL: &[&dyn Format] = &[&claude::Claude, &codex::Codex, &dsh::Dsh, &pi::Pi];
 
 /// The client of that name.
 #[must_use]

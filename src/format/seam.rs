@@ -1,13 +1,16 @@
 //! The traits that a client's folder implements, and the values that pass through them.
 
-use std::path::{Path, PathBuf};
+use std::{
+    ops::Range,
+    path::{Path, PathBuf},
+};
 
 use chrono::{DateTime, Utc};
 
 use crate::{
     env::Env,
     error::{Error, Result},
-    fact::{Carrier, Facts, Id, Role},
+    fact::{Base, Carrier, Fact, Facts, Id, Role},
     finding::{Code, Finding},
     log::{Encoding, Line, Span},
 };
@@ -90,6 +93,11 @@ pub trait Format: Sync {
         kept.len() as u64
     }
 
+    /// How much of a parent's history a record stands for, in a unit that parent and child share.
+    fn weight(&self, facts: &Facts, line: u32) -> u64 {
+        self.seed_length(facts, &[line])
+    }
+
     /// The text of a message, and the calls in it; `body` is the value as it stands in the line.
     fn unfold(&self, body: &[u8]) -> Unfolded;
 
@@ -98,9 +106,53 @@ pub trait Format: Sync {
         false
     }
 
-    /// The system prompt in force at the end of `path`, where it is no message.
-    fn system_prompt(&self, _facts: &Facts, _path: &[u32]) -> Option<Span> {
+    /// Adds what an item that stands with a message holds: a call, a result, a thought.
+    fn unfold_item(&self, _item: &[u8], _into: &mut Unfolded) {}
+
+    /// The values of such an item that the model sees, as ranges of it, in the order in which they are hashed.
+    fn seen(&self, _item: &[u8]) -> Vec<Range<usize>> {
+        Vec::new()
+    }
+
+    /// What the client calls the numbers of its events.
+    fn number_name(&self) -> &'static str {
+        "seq"
+    }
+
+    /// The number of the event on a line.
+    fn number_of(&self, _line: &[u8]) -> Option<u64> {
         None
+    }
+
+    /// The log that one which begins like this continues, if it only refers to it.
+    fn base(&self, _head: &Head<'_>) -> Option<Base> {
+        None
+    }
+
+    /// Whether the client makes a child of a session of that version by reference to its parent's bytes.
+    fn refers(&self, _version: u32) -> bool {
+        false
+    }
+
+    /// Whether the events of a self-contained child are numbered anew.
+    fn renumbers(&self, _version: u32) -> bool {
+        false
+    }
+
+    /// Whether nothing that follows a finished turn can change what stood before its end, so that a cut there needs no
+    /// look at the rest.
+    fn settled(&self, _version: u32) -> bool {
+        false
+    }
+
+    /// The system prompt in force at the end of `path`, where it is no message.
+    fn system_prompt(&self, facts: &Facts, path: &[u32]) -> Option<Span> {
+        path.iter().rev().find_map(|line| {
+            facts.of(*line).find_map(|fact| match fact {
+                Fact::Prompt(place) => Some(place.on(*line)),
+                _ => None,
+            })
+        })
     }
 
     /// Where logs of this client lie.
@@ -112,6 +164,9 @@ pub trait Format: Sync {
 
 /// Reads one log, line by line, in order.
 pub trait Reader {
+    /// A file of a chain begins; the last one is the session's `own`. Logs of one file are their own.
+    fn part(&mut self, _own: bool) {}
+
     /// Adds to `facts` what `line` states. A line that is malformed states nothing.
     fn read(&mut self, line: Line<'_>, facts: &mut Facts) -> Result<(), Fault>;
 
@@ -149,7 +204,7 @@ impl Origin {
 }
 
 /// One message of the model's history.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Message {
     /// The line of the record it belongs to.
     pub line: u32,
@@ -157,6 +212,8 @@ pub struct Message {
     pub role: Role,
     /// The value that the model sees, as it stands in a line; an edit may put it on another line.
     pub body: Span,
+    /// What the model sees with it and is no message of its own: whole items, in order.
+    pub items: Vec<Span>,
     /// Where it comes from.
     pub origin: Origin,
     /// Whether the client would put it into the next request.
@@ -195,6 +252,10 @@ pub struct Birth {
     pub seed_length: u64,
     /// The version of the format that the parent is in.
     pub version: u32,
+    /// The parent's bytes that the child refers to instead of holding them.
+    pub base: Option<Base>,
+    /// Whether it is a side session of its parent.
+    pub aside: bool,
 }
 
 /// A text to be said into a session.
@@ -265,12 +326,19 @@ pub struct Context<'a> {
     pub birth: &'a Birth,
     /// What became of the parent's records.
     pub rewire: &'a dyn Rewire,
+    /// The parent's own header line; empty where the client has none.
+    pub header: &'a [u8],
 }
 
 /// Says things the way the client itself would have. No line has its line end.
 pub trait Writer {
     /// The first line of a child; empty where the client writes none.
     fn header(&self, context: Context<'_>) -> Vec<u8>;
+
+    /// Whether the parent's own header is copied behind the child's.
+    fn keeps_header(&self, _context: Context<'_>) -> bool {
+        false
+    }
 
     /// What becomes of line `index` of the parent, which is on the path and before the boundary; `read` gives its bytes
     /// to those that need them.
@@ -286,6 +354,16 @@ pub trait Writer {
 
     /// A setting that was in force in the parent, said anew in a child without its context.
     fn setting(&self, line: &[u8], tip: &mut Tip, context: Context<'_>) -> Result<Vec<u8>>;
+
+    /// `line` with another number.
+    fn renumber(&self, line: &[u8], _number: u64) -> Result<Vec<u8>> {
+        Ok(line.to_vec())
+    }
+
+    /// Whether a child says its parent's settings anew although it inherits the context.
+    fn restates(&self, _context: Context<'_>) -> bool {
+        false
+    }
 
     /// A framing or a note; `taken` tells whether the log has a record of that id.
     fn note(
@@ -321,6 +399,11 @@ pub trait Writer {
 
     /// What the next line must follow at the end of `path`, whose last line is `last`.
     fn tip(&self, facts: &Facts, path: &[u32], last: Option<&[u8]>) -> Tip;
+
+    /// Whether a log of that version takes a message of ours behind `path`.
+    fn takes_note(&self, _facts: &Facts, _version: u32, _path: &[u32]) -> bool {
+        true
+    }
 
     /// Whether a torn tail may be closed with a newline, so that the client skips it as a line of its own.
     fn mends_tail(&self) -> bool {
@@ -359,9 +442,44 @@ pub trait Layout {
     /// The place of a child whose parent lies outside of any layout.
     fn beside(&self, parent: &Path, birth: &Birth) -> PathBuf;
 
-    /// Which generation of its session a file is, where several lie in one folder and the highest is the live one.
-    fn generation(&self, _path: &Path) -> Option<u32> {
+    /// Which generation of its session a file is, where there are several and the highest is the live one.
+    fn generation(&self, _path: &Path) -> Option<u128> {
         None
+    }
+
+    /// Whether the generations of one session may lie in different folders, and each holds what the others do not.
+    fn scattered(&self) -> bool {
+        false
+    }
+
+    /// The id of the file itself, where a session may have several.
+    fn file_id(&self, path: &Path) -> Option<String> {
+        self.name_id(path)
+    }
+
+    /// The folder beside the folder of logs `root` in which the client keeps logs that were put away.
+    fn attic(&self, _root: &Path) -> Option<PathBuf> {
+        None
+    }
+
+    /// The client's own list of names beside the folder of logs `root`.
+    fn index(&self, _root: &Path) -> Option<PathBuf> {
+        None
+    }
+
+    /// The session and the name on a line of that list.
+    fn indexed(&self, _line: &[u8]) -> Option<(String, String)> {
+        None
+    }
+
+    /// The line of that list for a child, if the client would look there for it.
+    fn index_line(&self, _birth: &Birth) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// How the client stores a new log whose parent is stored in the given way.
+    fn stores(&self, parent: Encoding) -> Encoding {
+        parent
     }
 
     /// Whether one folder of logs must not mix plain and compressed ones.

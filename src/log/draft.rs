@@ -58,6 +58,47 @@ impl<'a> Draft<'a> {
         self.lines
     }
 
+    /// How many bytes it has.
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        let size = |piece: &Piece| match piece {
+            Piece::Copied(range) => range.end - range.start,
+            Piece::New(bytes) => bytes.len() as u64,
+        };
+        self.pieces.iter().map(size).sum()
+    }
+
+    /// Whether `log`, a single plain file, holds exactly this.
+    pub fn is_in(&self, log: &Log) -> Result<bool> {
+        let mut at = 0;
+        if log.len() != self.size() {
+            return Ok(false);
+        }
+        for piece in &self.pieces {
+            match piece {
+                Piece::New(bytes) => {
+                    let end = at + bytes.len() as u64;
+                    if log.slice(at..end)? != *bytes {
+                        return Ok(false);
+                    }
+                    at = end;
+                }
+                Piece::Copied(range) => {
+                    let mut from = range.start;
+                    while from < range.end {
+                        let to = range.end.min(from + BATCH);
+                        let end = at + (to - from);
+                        if self.source.slice(from..to)? != log.slice(at..end)? {
+                            return Ok(false);
+                        }
+                        (from, at) = (to, end);
+                    }
+                }
+            }
+        }
+        Ok(true)
+    }
+
     /// Writes everything, plain. The outer error is one of reading the source, the inner one of writing.
     pub fn write_to(&self, out: &mut dyn Write) -> Result<io::Result<()>> {
         for piece in &self.pieces {

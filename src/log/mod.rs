@@ -42,6 +42,8 @@ pub struct Log {
     starts: Vec<u64>,
     /// Where the last whole line ends.
     end: u64,
+    /// Whether lines were taken out of a longer history, so that numbers may be missing.
+    excerpt: bool,
     /// Whether bytes behind the last newline count as a line, as they will once a newline is written behind them.
     mended: bool,
 }
@@ -107,14 +109,71 @@ impl Line<'_> {
 }
 
 impl Log {
+    /// The log that begins with the first bytes of other logs, outermost first, and goes on with this one.
+    #[must_use]
+    pub fn behind(self, bases: Vec<(Self, u64)>) -> Self {
+        let mut parts = Vec::with_capacity(bases.len() + 1);
+        let mut address = 0;
+        for (log, len) in bases {
+            for mut part in log.parts {
+                // What is wrong behind the prefix is of no concern here.
+                part.findings.retain(|finding| finding.code == Code::Bom);
+                (part.base, part.len) = (address, len.min(part.len));
+                address += part.len;
+                parts.push(part);
+            }
+        }
+        for mut part in self.parts {
+            part.base = address;
+            address += part.len;
+            parts.push(part);
+        }
+        Self { parts, ..self }
+    }
+
+    /// Adds what is wrong with the log as a whole.
+    pub fn find(&mut self, finding: Finding) {
+        if let Some(own) = self.parts.last_mut() {
+            own.findings.push(finding);
+        }
+    }
+
+    /// Says that lines were taken out of a longer history.
+    #[must_use]
+    pub fn excerpted(self) -> Self {
+        Self { excerpt: true, ..self }
+    }
+
+    /// Whether numbers may be missing because lines were taken out.
+    #[must_use]
+    pub fn is_excerpt(&self) -> bool {
+        self.excerpt
+    }
+
     /// Reads every whole line in order and remembers where it starts.
     pub fn each(&mut self, mut visit: impl FnMut(Line<'_>) -> Result<()>) -> Result<()> {
+        self.each_until(&mut |_| {}, &mut |line| visit(line).map(|()| true))
+    }
+
+    /// Reads whole lines in order until `visit` has seen enough; `enter` is told where each file begins, and whether it
+    /// is the session's own. What was not read is as if it were not there.
+    pub fn each_until(
+        &mut self,
+        enter: &mut dyn FnMut(bool),
+        visit: &mut dyn FnMut(Line<'_>) -> Result<bool>,
+    ) -> Result<()> {
         self.starts.clear();
         self.end = 0;
-        for part in 0..self.parts.len() {
+        let parts = self.parts.len();
+        for part in 0..parts {
             self.parts[part].first_line = self.starts.len();
+            enter(part + 1 == parts);
             let (base, len) = (self.parts[part].base, self.parts[part].len);
-            self.each_in(base, base + len, &mut visit)?;
+            if !self.each_in(base, base + len, visit)? {
+                self.parts[part].len = self.end - base;
+                self.parts.truncate(part + 1);
+                break;
+            }
         }
         Ok(())
     }
@@ -123,8 +182,8 @@ impl Log {
         &mut self,
         from: u64,
         to: u64,
-        visit: &mut impl FnMut(Line<'_>) -> Result<()>,
-    ) -> Result<()> {
+        visit: &mut dyn FnMut(Line<'_>) -> Result<bool>,
+    ) -> Result<bool> {
         let mut buffer: Vec<u8> = Vec::with_capacity(BLOCK * 2);
         let mut buffer_at = from; // the address of buffer[0], always the start of a line
         let mut searched = 0;
@@ -132,7 +191,11 @@ impl Log {
         loop {
             let next = buffer_at + buffer.len() as u64;
             let want = usize::try_from(to - next).unwrap_or(usize::MAX).min(BLOCK);
-            if want == 0 && self.mended && !buffer.is_empty() {
+            if want == 0
+                && self.mended
+                && to == self.own().base + self.own().len
+                && !buffer.is_empty()
+            {
                 let index = self.starts.len();
                 self.starts.push(buffer_at);
                 self.end = next;
@@ -140,7 +203,7 @@ impl Log {
                 return visit(Line { index, start: buffer_at, inset: 0, bytes, crlf: false });
             }
             if want == 0 {
-                return Ok(());
+                return Ok(true);
             }
             let old = buffer.len();
             if old + want > LONGEST_LINE {
@@ -167,7 +230,9 @@ impl Log {
                 };
                 self.starts.push(line.start);
                 self.end = buffer_at + newline as u64 + 1;
-                visit(line)?;
+                if !visit(line)? {
+                    return Ok(false);
+                }
                 start = newline + 1;
             }
             buffer.drain(..start);
@@ -199,16 +264,62 @@ impl Log {
         Ok(bytes)
     }
 
-    /// The first bytes, at most `len`.
+    /// The first bytes of the session's own file, at most `len`.
     pub fn head(&self, len: u64) -> Result<Vec<u8>> {
-        let all = self.own().base + self.own().len;
-        self.bytes(0, len.min(all))
+        self.bytes(self.own().base, len.min(self.own().len))
+    }
+
+    /// The index of the first line of the session's own file.
+    #[must_use]
+    pub fn own_first(&self) -> usize {
+        self.own().first_line
+    }
+
+    /// How many files it is made of.
+    #[must_use]
+    pub fn files(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// The file that holds line `index`, and how many of its bytes end with that line.
+    #[must_use]
+    pub fn end_of(&self, index: usize) -> (Option<&Path>, u64) {
+        let part = self.part_of(index);
+        // The start of a line is behind a byte order mark, its end never before one.
+        let end = match self.starts.get(index + 1) {
+            Some(next) if *next < part.base + part.len => *next,
+            _ if std::ptr::eq(part, self.own()) => self.end,
+            _ => part.base + part.len,
+        };
+        (part.path.as_deref(), end - part.base)
+    }
+
+    /// Whether the first `len` bytes of the only file end with a line.
+    pub fn ends_line_at(&self, len: u64) -> Result<bool> {
+        Ok(len > 0 && len <= self.own().len && self.bytes(self.own().base + len - 1, 1)? == b"\n")
+    }
+
+    /// How many bytes the session's own file has, decompressed.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.own().len
+    }
+
+    /// Whether the session's own file has no bytes.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
     /// The bytes of a span.
     pub fn text(&self, span: Span) -> Result<Vec<u8>> {
         let start = self.range(span.line as usize..span.line as usize + 1).start;
         self.bytes(start + u64::from(span.at), u64::from(span.len))
+    }
+
+    /// The bytes at a range of addresses.
+    pub fn slice(&self, range: Range<u64>) -> Result<Vec<u8>> {
+        self.bytes(range.start, range.end - range.start)
     }
 
     fn bytes(&self, address: u64, len: u64) -> Result<Vec<u8>> {
@@ -261,15 +372,20 @@ impl Log {
     /// The file that holds line `index`, and its number there, counted from one.
     #[must_use]
     pub fn place(&self, index: usize) -> (Option<&Path>, usize) {
+        let part = self.part_of(index);
+        (part.path.as_deref(), index - part.first_line + 1)
+    }
+
+    fn part_of(&self, index: usize) -> &Part {
         let part = self.parts.partition_point(|part| part.first_line <= index).saturating_sub(1);
-        (self.parts[part].path.as_deref(), index - self.parts[part].first_line + 1)
+        &self.parts[part]
     }
 
     /// The bytes behind the last newline: where they start and how many.
     #[must_use]
     pub fn torn_tail(&self) -> Option<(u64, u64)> {
         let len = self.own().base + self.own().len;
-        (len > self.end).then(|| (self.end - self.own().base, len - self.end))
+        (len > self.end).then(|| (self.end.saturating_sub(self.own().base), len - self.end))
     }
 
     /// The bytes behind the last newline.

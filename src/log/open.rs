@@ -97,7 +97,7 @@ impl Log {
             first_line: 0,
             findings,
         };
-        Ok(Self { parts: vec![part], starts: Vec::new(), end: 0, mended: false })
+        Ok(Self { parts: vec![part], starts: Vec::new(), end: 0, excerpt: false, mended: false })
     }
 }
 

@@ -71,7 +71,7 @@ pub fn cut<'a>(session: &'a Session, intent: &Intent<'_>) -> Result<Cut<'a>> {
     };
     let used: Vec<Finding> = used.into_iter().map(|finding| policy.rate(finding)).collect();
     if let Some(stop) = used.iter().find(|finding| policy.stops(finding)) {
-        return Err(stop.clone().into());
+        return Err(session.placed(stop.clone()).into());
     }
     let boundary = boundary?;
     let dropped = |line: u32| {
@@ -98,5 +98,6 @@ pub fn cut<'a>(session: &'a Session, intent: &Intent<'_>) -> Result<Cut<'a>> {
         let message = format!("{queued} queued prompts come along; the client keeps them waiting");
         warnings.push(Finding::new(Code::StillQueued, message).on(thread.line_before(boundary)));
     }
+    let warnings = warnings.into_iter().map(|finding| session.placed(finding)).collect();
     Ok(Cut { thread, boundary, kept, warnings })
 }

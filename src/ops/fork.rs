@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::Cut;
 use crate::{
     error::{Error, Result},
-    fact::{Fact, Facts, Id, index},
+    fact::{Base, Fact, Facts, Id, index},
     format::{Adopted, Birth, Context, Note, Rewire, Tip, Writer},
     log::Draft,
     session::Thread,
@@ -23,23 +23,66 @@ pub struct Child<'a> {
     pub framing: Option<&'a Note>,
 }
 
+/// The parent's bytes up to the cut, for a child that refers to them: those of the file that holds the last line kept.
+#[must_use]
+pub fn base_of(cut: &Cut<'_>) -> Option<Base> {
+    let session = cut.thread.session;
+    let last = *cut.kept.last()?;
+    let (path, bytes) = session.log.end_of(last as usize);
+    let layout = session.format.layout();
+    let file =
+        path.and_then(|path| layout.file_id(path)).unwrap_or_else(|| session.id().to_owned());
+    let end = session.facts.of(last).find_map(|fact| match fact {
+        Fact::Numbered { first, count } => Some(u64::from(first) + u64::from(count)),
+        _ => None,
+    })?;
+    Some(Base { file, end, bytes })
+}
+
 /// Drafts the child.
 pub fn child<'a>(child: &Child<'a>) -> Result<Draft<'a>> {
     let Child { cut, birth, inherit, framing } = child;
     let session = cut.thread.session;
     let writer = session.format.writer(&session.facts)?;
     let kept: &[u32] = if *inherit { &cut.kept } else { &[] };
-    check_numbers(&session.facts, kept)?;
+    // What the child refers to it does not hold.
+    let held: Vec<u32> = match birth.base {
+        Some(_) => Vec::new(),
+        None => kept.iter().copied().filter(|line| !cut.thread.is_joint(*line)).collect(),
+    };
+    let renumbers = session.format.renumbers(birth.version);
+    if !renumbers {
+        check_numbers(&session.facts, &held)?;
+    }
     let rewire = Kept::new(&cut.thread, kept);
-    let context = Context { facts: &session.facts, birth, rewire: &rewire };
+    let header = session.header().line.map(|line| session.log.line(line as usize)).transpose()?;
+    let header = header.unwrap_or_default();
+    let context = Context { facts: &session.facts, birth, rewire: &rewire, header: &header };
 
     let mut draft = Draft::of(&session.log);
-    let header = writer.header(context);
-    if !header.is_empty() {
-        draft.line(header);
+    let first = writer.header(context);
+    if !first.is_empty() {
+        draft.line(first);
+    }
+    if *inherit
+        && writer.keeps_header(context)
+        && let Some(line) = session.header().line
+    {
+        draft.copy(line as usize);
     }
     let mut dropped = HashSet::new();
-    for line in in_file_order(&session.facts, kept) {
+    let mut number = 1; // the header is the first event where headers are events
+    for line in in_file_order(&session.facts, &held) {
+        let numbered = renumbers.then(|| own_number(&session.facts, line)).flatten();
+        if let Some(own) = numbered {
+            if own != number {
+                let bytes = session.log.line(line as usize)?;
+                draft.line(writer.renumber(&bytes, number)?);
+                number += 1;
+                continue;
+            }
+            number += 1;
+        }
         match writer.adopt(line, &|| session.log.line(line as usize), context)? {
             Adopted::AsIs => draft.copy(line as usize),
             Adopted::Spliced(line) => draft.line(line),
@@ -48,12 +91,15 @@ pub fn child<'a>(child: &Child<'a>) -> Result<Draft<'a>> {
             }
         }
     }
-    let adopted: Vec<u32> = kept.iter().copied().filter(|line| !dropped.contains(line)).collect();
+    let adopted: Vec<u32> = held.iter().copied().filter(|line| !dropped.contains(line)).collect();
     let last = adopted.last().map(|line| session.log.line(*line as usize)).transpose()?;
     let mut tip =
         Tip { version: birth.version, ..writer.tip(&session.facts, &adopted, last.as_deref()) };
+    if renumbers {
+        tip.seq = birth.base.as_ref().map_or(number, |base| base.end + 1);
+    }
     add(&mut draft, writer.seal(&mut tip, context));
-    if !inherit {
+    if !inherit || writer.restates(context) {
         for line in settings(&cut.thread, cut.boundary.keep()) {
             draft.line(writer.setting(&session.log.line(line as usize)?, &mut tip, context)?);
         }
@@ -121,7 +167,17 @@ fn settings(thread: &Thread<'_>, keep: usize) -> Vec<u32> {
             last.push((kind, line));
         }
     }
-    last.into_iter().map(|(_, line)| line).collect()
+    let mut lines: Vec<u32> = last.into_iter().map(|(_, line)| line).collect();
+    lines.dedup(); // one line may hold several
+    lines
+}
+
+/// The number of the event on a line.
+fn own_number(facts: &Facts, line: u32) -> Option<u64> {
+    facts.of(line).find_map(|fact| match fact {
+        Fact::Numbered { first, .. } => Some(u64::from(first)),
+        _ => None,
+    })
 }
 
 /// A log whose events are numbered cannot lose one.

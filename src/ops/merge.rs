@@ -42,6 +42,10 @@ pub fn merge(
     let session = parent.thread.session;
     let facts = &session.facts;
     let writer = session.format.writer(facts)?;
+    if !writer.takes_note(facts, session.header().version, &parent.kept) {
+        let message = "the parent has not run yet, and its client could not open it with a note before the first step";
+        return Err(Error::InvalidBoundary(message.into()));
+    }
     let carried = |fact: Fact| match fact {
         Fact::Carried(Carrier::Note, mark) => Some(facts.name(mark)),
         _ => None,

@@ -9,7 +9,7 @@ mod snapshot;
 pub mod usage;
 
 pub use cut::{Cut, Intent, Policy, cut};
-pub use fork::{Child, child};
+pub use fork::{Child, base_of, child};
 pub use merge::{Merge, Source, cost_of, last_answer, merge};
 pub use note::{FRAMING, framing, is_bidi_control, note, trimmed};
 pub use replay::{Against, against, merges};

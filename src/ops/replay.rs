@@ -32,7 +32,7 @@ pub fn against(child: &Session, leaf: Option<&str>, parent: &Session) -> Result<
     let old = parent.thread(seed.last.as_deref())?;
     let keep = match seed.last {
         Some(_) => old.path().len(),
-        None => records_for(parent, old.path(), seed.length),
+        None => records_for(parent, old.path(), seed.weight),
     };
     let old = History::of(&old, keep, 0)?;
     let system_differs = prefix.system != old.system && !prefix.messages.is_empty();
@@ -49,12 +49,12 @@ pub fn against(child: &Session, leaf: Option<&str>, parent: &Session) -> Result<
     })
 }
 
-/// How many records of the parent hold `length` units of its history.
+/// How many records of the parent weigh `length` in all.
 fn records_for(parent: &Session, path: &[u32], length: u64) -> usize {
     let mut left = length;
     path.iter()
         .take_while(|line| {
-            let own = parent.format.seed_length(&parent.facts, &[**line]);
+            let own = parent.format.weight(&parent.facts, **line);
             let fits = own <= left;
             left = left.saturating_sub(own);
             fits

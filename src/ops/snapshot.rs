@@ -84,7 +84,9 @@ pub fn manifest(cut: &Cut<'_>, outline: &Outline, path: &Path) -> Result<Manifes
 pub fn seed_lines<'a>(cut: &Cut<'a>, manifest: &Manifest) -> Draft<'a> {
     let mut draft = Draft::of(&cut.thread.session.log);
     draft.line(serde_json::to_vec(manifest).expect("a manifest always serialises"));
-    cut.kept.iter().for_each(|line| draft.copy(*line as usize));
+    // Where files of a chain begin is no part of the history.
+    let lines = cut.kept.iter().filter(|line| !cut.thread.is_joint(**line));
+    lines.for_each(|line| draft.copy(*line as usize));
     draft
 }
 

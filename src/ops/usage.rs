@@ -34,6 +34,19 @@ pub enum By {
 }
 
 impl By {
+    /// Every group there is.
+    pub const ALL: [Self; 9] = [
+        Self::Session,
+        Self::Family,
+        Self::Day,
+        Self::Week,
+        Self::Month,
+        Self::Model,
+        Self::Client,
+        Self::Project,
+        Self::Kind,
+    ];
+
     /// The key in reports.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -54,8 +67,8 @@ impl By {
         let local = completion.at.map(|at| at.with_timezone(&zone).date_naive());
         let dated = |format: &dyn Fn(NaiveDate) -> String| local.map_or_else(String::new, format);
         match self {
-            Self::Session => completion.session.clone(),
-            Self::Family => completion.family.clone(),
+            Self::Session => completion.session.as_ref().to_owned(),
+            Self::Family => completion.family.as_ref().to_owned(),
             Self::Day => dated(&|day| day.format("%Y-%m-%d").to_string()),
             Self::Week => {
                 dated(&|day| format!("{}-W{:02}", day.iso_week().year(), day.iso_week().week()))
@@ -63,7 +76,7 @@ impl By {
             Self::Month => dated(&|day| day.format("%Y-%m").to_string()),
             Self::Model => completion.model.as_deref().unwrap_or("unknown").to_owned(),
             Self::Client => completion.client.into(),
-            Self::Project => completion.cwd.clone().unwrap_or_default(),
+            Self::Project => completion.cwd.as_deref().unwrap_or_default().to_owned(),
             Self::Kind => completion.kind.as_ref().to_owned(),
         }
     }

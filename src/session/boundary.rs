@@ -21,8 +21,10 @@ pub enum At {
     Turn(String),
     /// Behind an event.
     Seq(u32),
-    /// Behind a line, counted from one.
+    /// Behind a line of the session's own file, counted from one.
     Line(usize),
+    /// Behind so many records of the path, as an earlier run found it.
+    Records(usize),
 }
 
 impl FromStr for At {
@@ -55,7 +57,7 @@ impl At {
             Self::Start => Kind::Start,
             Self::Turn(_) => Kind::Turn,
             Self::Seq(_) => Kind::Seq,
-            Self::Line(_) => Kind::Line,
+            Self::Line(_) | Self::Records(_) => Kind::Line,
         }
     }
 }
@@ -122,6 +124,7 @@ impl Boundary {
             }
             At::Seq(number) => (Kind::Seq, behind_event(thread, *number)?),
             At::Line(number) => (Kind::Line, behind_line(thread, *number)?),
+            At::Records(keep) => (Kind::Line, (*keep).min(all)),
         };
         if let Some(turn) = around(thread, keep) {
             return Err(match kind {
@@ -176,15 +179,17 @@ fn describe(at: &At) -> String {
         At::Turn(name) => format!("the end of turn {name}"),
         At::Seq(number) => format!("seq:{number}"),
         At::Line(number) => format!("line:{number}"),
+        At::Records(keep) => format!("the place behind {keep} records"),
     }
 }
 
 /// The turn that a cut behind `keep` records would go through.
 fn around<'a>(thread: &'a Thread<'_>, keep: usize) -> Option<&'a Turn> {
-    thread
-        .turns
+    let turns = &thread.turns;
+    turns
         .list
         .iter()
+        .chain(&turns.retracted)
         .find(|turn| turn.opened < keep && (turn.how.is_none() || turn.last >= keep))
 }
 
@@ -240,8 +245,10 @@ fn named<'a>(thread: &'a Thread<'_>, name: &str) -> Result<&'a Turn> {
     if let Some(turn) = turns.iter().find(|turn| turn.id == Some(id)) {
         return Ok(turn);
     }
+    let opens =
+        |at: usize| thread.session.facts.of(thread.path()[at]).any(|fact| fact == Fact::Opened(id));
     let at = (0..thread.path().len())
-        .find(|at| thread.record_id(*at) == Some(id))
+        .find(|at| thread.record_id(*at) == Some(id) || opens(*at))
         .ok_or_else(unknown)?;
     turns.iter().find(|turn| (turn.first..=turn.last).contains(&at)).ok_or_else(unknown)
 }
@@ -273,16 +280,19 @@ fn behind_event(thread: &Thread<'_>, wanted: u32) -> Result<usize> {
 }
 
 fn behind_line(thread: &Thread<'_>, number: usize) -> Result<usize> {
-    let lines = thread.session.log.lines();
+    // People count in the session's own file.
+    let first = thread.session.log.own_first();
+    let lines = thread.session.log.lines() - first;
     if number == 0 || number > lines {
         return Err(Error::InvalidBoundary(format!(
             "there is no line {number}; the log has {lines}"
         )));
     }
-    if thread.session.header().line.is_some_and(|line| line as usize == number - 1) {
-        return Ok(0);
+    let index = first + number - 1;
+    if thread.session.header().line.is_some_and(|line| line as usize == index) {
+        return Ok(thread.path().iter().take_while(|line| (**line as usize) < index).count());
     }
-    let at = thread.path().iter().position(|line| *line as usize == number - 1);
+    let at = thread.path().iter().position(|line| *line as usize == index);
     at.map(|at| at + 1)
         .ok_or_else(|| Error::InvalidBoundary(format!("line {number} is not on the active path")))
 }

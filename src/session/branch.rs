@@ -39,9 +39,13 @@ impl Branch {
                 )));
             }
             let lines = u32::try_from(session.log.lines()).unwrap_or(u32::MAX);
-            let first = session.header().line.map_or(0, |line| line + 1);
-            let lines =
-                (first..lines).filter(|line| session.blank.binary_search(line).is_err()).collect();
+            let header = session.header().line;
+            let own = u32::try_from(session.log.own_first()).unwrap_or(0);
+            // What a log continues stands before its own header.
+            let lines = (0..lines)
+                .filter(|line| *line < own || header.is_none_or(|header| *line > header))
+                .filter(|line| session.blank.binary_search(line).is_err())
+                .collect();
             return Ok(Self { lines, leaf: None, findings: Vec::new() });
         };
         let (nodes, findings) = nodes(session)?;

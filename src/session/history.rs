@@ -109,12 +109,21 @@ fn digest(session: &Session, message: &Message) -> Result<Sha> {
     hash.update(message.role.name());
     hash.update([0]);
     hash.update(session.log.text(message.body)?);
+    for item in &message.items {
+        let item = session.log.text(*item)?;
+        for range in session.format.seen(&item) {
+            hash.update(&item[range]);
+        }
+    }
     Ok(hash.finalize().into())
 }
 
 /// A message's words, calls and results.
 pub fn unfold(session: &Session, message: &Message) -> Result<Unfolded> {
     let mut unfolded = session.format.unfold(&session.log.text(message.body)?);
+    for item in &message.items {
+        session.format.unfold_item(&session.log.text(*item)?, &mut unfolded);
+    }
     if unfolded.results.is_empty() {
         unfolded.results = session
             .facts

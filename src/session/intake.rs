@@ -43,6 +43,12 @@ impl Intake {
         }
     }
 
+    /// A file of a chain begins. What was held back of the one before is complete.
+    pub fn part(&mut self, own: bool) {
+        self.give_up(None);
+        self.reader.part(own);
+    }
+
     pub fn take(&mut self, line: Line<'_>, facts: &mut Facts) {
         if line.crlf {
             self.crlf += 1;

@@ -1,7 +1,7 @@
 //! Usage without double counting: every billed completion once, whatever was forked, resumed or copied.
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{HashMap, HashSet},
     sync::Arc,
 };
 
@@ -17,13 +17,13 @@ pub struct Account {
     /// The client's name.
     pub client: &'static str,
     /// The session.
-    pub session: String,
+    pub session: Arc<str>,
     /// The session it came from.
-    pub parent: Option<String>,
+    pub parent: Option<Arc<str>>,
     /// When it began.
     pub created: Option<DateTime<Utc>>,
     /// The working folder.
-    pub cwd: Option<String>,
+    pub cwd: Option<Arc<str>>,
     /// `main`, `fork`, `aside`, `subagent` or `compaction`.
     pub kind: &'static str,
     /// Its records.
@@ -44,9 +44,9 @@ pub struct Completion {
     /// The client.
     pub client: &'static str,
     /// The session that made the call.
-    pub session: String,
+    pub session: Arc<str>,
     /// The root of the chain of sessions that it belongs to.
-    pub family: String,
+    pub family: Arc<str>,
     /// What kind of call.
     pub kind: Arc<str>,
     /// When; a copy's time where the owner's log is gone.
@@ -54,7 +54,7 @@ pub struct Completion {
     /// The model, as the log names it.
     pub model: Option<Arc<str>>,
     /// The working folder.
-    pub cwd: Option<String>,
+    pub cwd: Option<Arc<str>>,
     /// How much.
     pub tokens: Tokens,
     /// Whether the key is no id.
@@ -102,10 +102,10 @@ impl Account {
         let header = session.header();
         Self {
             client: session.format.name(),
-            session: header.id.clone(),
-            parent,
+            session: header.id.as_str().into(),
+            parent: parent.map(Into::into),
             created: header.created,
-            cwd: header.cwd.clone(),
+            cwd: header.cwd.as_deref().map(Into::into),
             kind,
             unrecorded: session.facts.unrecorded,
             broken_lines: session.damage.lost,
@@ -124,92 +124,86 @@ pub fn parent_id(session: &Session, parent: &str) -> String {
 
 impl Ledger {
     /// The ledger of `accounts`. Their order changes nothing. `adopt`: completions whose owner's log is gone are
-    /// counted under the owner's id; else they are only copies.
+    /// counted under the owner's id; else they are only copies. `follow` tells which kinds of session belong to the
+    /// family of their parent.
     #[must_use]
-    pub fn of(accounts: &[Account], adopt: bool, families: &dyn Fn(&str) -> bool) -> Self {
-        let by_id: HashMap<&str, &Account> =
-            accounts.iter().map(|account| (account.session.as_str(), account)).collect();
-        let depth = |account: &Account| ancestors(&by_id, account, &|_| true).len();
-        let mut records: BTreeMap<u128, Vec<(&Account, &Usage)>> = BTreeMap::new();
+    pub fn of(accounts: &[Account], adopt: bool, follow: &dyn Fn(&str) -> bool) -> Self {
+        let family = Family::of(accounts);
+        let depths: Vec<usize> =
+            accounts.iter().map(|account| family.above(account, &|_| true).len()).collect();
+        let mut records: Vec<Record<'_>> = Vec::new();
         let mut ledger = Self::default();
         let mut seen = HashSet::new();
-        for account in accounts {
-            for usage in &account.usages {
-                records.entry(key(account.client, usage)).or_default().push((account, usage));
-            }
+        for (account, depth) in accounts.iter().zip(depths) {
+            let key = |usage| Record { key: key(account.client, usage), depth, account, usage };
+            records.extend(account.usages.iter().map(key));
             // A file that lies in two places is one.
             if account.counted && seen.insert((account.client, &account.session)) {
                 ledger.unrecorded += account.unrecorded;
                 ledger.broken_lines += account.broken_lines;
             }
         }
-        for (id, mut copies) in records {
-            // The owner is the one that did not inherit it, nearest to the root of the family; no order of files matters.
-            copies.sort_by_cached_key(|(account, usage)| {
-                (
-                    usage.inherited == Some(true),
-                    // What a session tells of its subagent's calls is the subagent's.
-                    usage.kind.as_deref() == Some("subagent") && account.kind != "subagent",
-                    depth(account),
-                    account.created,
-                    account.session.clone(),
-                    !account.counted,
-                )
-            });
-            let (owner, own) = copies[0];
-            let orphan = own.inherited == Some(true);
-            let here = if orphan { adopt } else { owner.counted };
-            // An answer on several lines of one log is no copy of itself.
-            let logs = copies.iter().filter(|(account, _)| account.counted);
-            let logs = logs.map(|(account, _)| std::ptr::from_ref(*account));
-            let counted = logs.collect::<HashSet<_>>().len() as u64;
-            let extra = counted - u64::from(here && counted > 0);
-            let usage = copies
-                .iter()
-                .map(|(_, usage)| *usage)
-                .max_by_key(|usage| (usage.tokens.output, !usage.provisional, usage.tokens))
-                .unwrap_or(own);
-            ledger.copied.0 += extra;
-            ledger.copied.1 += extra * usage.tokens.total();
-            if !here || counted == 0 {
-                continue;
-            }
-            let session = if orphan {
-                owner.parent.clone().unwrap_or_else(|| owner.session.clone())
-            } else {
-                owner.session.clone()
-            };
-            let root = ancestors(&by_id, owner, families).pop().unwrap_or(&session).to_owned();
-            let earliest = copies.iter().filter_map(|(_, usage)| usage.at).min();
-            ledger.completions.push(Completion {
-                id,
-                client: owner.client,
-                family: if orphan { session.clone() } else { root },
-                session,
-                kind: own
-                    .kind
-                    .clone()
-                    .unwrap_or_else(|| if orphan { "main".into() } else { owner.kind.into() }),
-                at: if orphan { earliest } else { own.at },
-                model: usage.model.clone(),
-                cwd: owner.cwd.clone(),
-                tokens: usage.tokens,
-                weak: usage.weak,
-                orphan,
-                provisional: copies.iter().all(|(_, usage)| usage.provisional),
-            });
+        // The owner is the one that did not inherit it, nearest to the root of the family; no order of files matters.
+        records.sort_by(|a, b| a.rank().cmp(&b.rank()));
+        for copies in records.chunk_by(|a, b| a.key == b.key) {
+            ledger.settle(copies, adopt, &family, follow);
         }
         // A compaction that left a log of its own is recorded after all.
-        let told: HashSet<&str> = ledger
-            .completions
-            .iter()
-            .filter(|completion| {
-                by_id.get(completion.session.as_str()).is_some_and(|own| own.kind == "compaction")
-            })
-            .map(|completion| completion.session.as_str())
-            .collect();
-        ledger.unrecorded = ledger.unrecorded.saturating_sub(told.len() as u64);
+        let recorded = |completion: &&Completion| {
+            family.0.get(completion.session.as_ref()).is_some_and(|own| own.kind == "compaction")
+        };
+        let told: HashSet<&str> =
+            ledger.completions.iter().filter(recorded).map(|one| one.session.as_ref()).collect();
+        let told = told.len() as u64;
+        ledger.unrecorded = ledger.unrecorded.saturating_sub(told);
         ledger
+    }
+
+    /// All records of one completion, its owner's first.
+    fn settle(
+        &mut self,
+        copies: &[Record<'_>],
+        adopt: bool,
+        family: &Family<'_>,
+        follow: &dyn Fn(&str) -> bool,
+    ) {
+        let Record { key, account: owner, usage: own, .. } = copies[0];
+        // An answer on several lines of one log is no copy of itself.
+        let logs = copies.iter().filter(|copy| copy.account.counted);
+        let logs: HashSet<_> = logs.map(|copy| std::ptr::from_ref(copy.account)).collect();
+        let counted = logs.len() as u64;
+        let orphan = own.inherited == Some(true);
+        let here = counted > 0 && if orphan { adopt } else { owner.counted };
+        let usages = copies.iter().map(|copy| copy.usage);
+        let greatest = usages
+            .clone()
+            .max_by_key(|usage| (usage.tokens.output, !usage.provisional, usage.tokens));
+        let usage = greatest.unwrap_or(own);
+        let extra = counted - u64::from(here);
+        self.copied.0 += extra;
+        self.copied.1 += extra * usage.tokens.total();
+        if !here {
+            return;
+        }
+        let named = own.owner.clone().filter(|named| *named != owner.session);
+        let parent = named.or_else(|| owner.parent.clone()).filter(|_| orphan);
+        let root = family.above(owner, follow).pop().filter(|_| !orphan);
+        let session = parent.unwrap_or_else(|| owner.session.clone());
+        let kind = own.kind.clone();
+        self.completions.push(Completion {
+            id: key,
+            client: owner.client,
+            family: root.unwrap_or_else(|| session.clone()),
+            session,
+            kind: kind.unwrap_or_else(|| if orphan { "main" } else { owner.kind }.into()),
+            provisional: usages.clone().all(|usage| usage.provisional),
+            at: if orphan { usages.filter_map(|usage| usage.at).min() } else { own.at },
+            model: usage.model.clone(),
+            cwd: owner.cwd.clone(),
+            tokens: usage.tokens,
+            weak: usage.weak,
+            orphan,
+        });
     }
 
     /// How many completions have an owner whose log is gone.
@@ -231,23 +225,92 @@ impl Ledger {
     }
 }
 
-/// The sessions above `account`, nearest first, as long as the kind of the lower one is one that `follow` takes.
-fn ancestors<'a>(
-    by_id: &HashMap<&'a str, &'a Account>,
-    account: &'a Account,
-    follow: &dyn Fn(&str) -> bool,
-) -> Vec<&'a str> {
-    let mut chain: Vec<&str> = Vec::new();
-    let mut at = account;
-    while let Some(parent) = at.parent.as_deref().filter(|_| follow(at.kind)) {
-        if chain.contains(&parent) || parent == account.session {
-            break; // a log that claims to descend from itself
+/// Finds out which records are copies in logs that cannot tell by themselves: the longest row of figures at the beginning
+/// that the parent has too, or, where the parent is gone, that another of its children has.
+pub fn align(accounts: &mut [Account]) {
+    let mut order: Vec<usize> = (0..accounts.len()).collect();
+    order.sort_by_key(|at| (accounts[*at].created, accounts[*at].session.clone()));
+    for &at in &order {
+        let unknown = |usage: &Usage| usage.inherited.is_none() && usage.figures.is_some();
+        let Some(parent) = accounts[at].parent.clone() else { continue };
+        if !accounts[at].usages.iter().any(unknown) {
+            continue;
         }
-        chain.push(parent);
-        let Some(next) = by_id.get(parent) else { break };
-        at = next;
+        let same = |a: &Account, b: &Account| {
+            let pairs = a.usages.iter().zip(&b.usages);
+            pairs.take_while(|(a, b)| a.figures.is_some() && a.figures == b.figures).count()
+        };
+        let client = accounts[at].client;
+        let known =
+            accounts.iter().position(|other| other.client == client && other.session == parent);
+        let copies = match known {
+            Some(known) => same(&accounts[at], &accounts[known]),
+            None => (0..accounts.len())
+                .filter(|other| {
+                    let sibling = &accounts[*other];
+                    sibling.parent.as_ref() == Some(&parent)
+                        && sibling.session != accounts[at].session
+                })
+                .map(|other| same(&accounts[at], &accounts[other]))
+                .max()
+                .unwrap_or(0),
+        };
+        for nth in 0..copies {
+            let (key, owner) = if let Some(known) = known {
+                let theirs = &accounts[known].usages[nth];
+                (theirs.key, theirs.owner.clone().unwrap_or_else(|| parent.clone()))
+            } else {
+                let figures = accounts[at].usages[nth].figures.unwrap_or_default();
+                (format!("{parent} {figures:032x} {nth}").into(), parent.clone())
+            };
+            let usage = &mut accounts[at].usages[nth];
+            (usage.key, usage.owner, usage.inherited) = (key, Some(owner), Some(true));
+        }
     }
-    chain
+}
+
+/// One record of a completion.
+struct Record<'a> {
+    key: u128,
+    /// How many of the sessions at hand its session descends from.
+    depth: usize,
+    account: &'a Account,
+    usage: &'a Usage,
+}
+
+impl Record<'_> {
+    fn rank(&self) -> impl Ord + '_ {
+        let inherited = self.usage.inherited == Some(true);
+        let Account { created, session, counted, .. } = self.account;
+        // What a session tells of its subagent's calls is the subagent's.
+        let told =
+            self.usage.kind.as_deref() == Some("subagent") && self.account.kind != "subagent";
+        (self.key, inherited, told, self.depth, *created, session, !counted, self.usage.line)
+    }
+}
+
+/// Who descends from whom.
+struct Family<'a>(HashMap<&'a str, &'a Account>);
+
+impl<'a> Family<'a> {
+    fn of(accounts: &'a [Account]) -> Self {
+        Self(accounts.iter().map(|account| (account.session.as_ref(), account)).collect())
+    }
+
+    /// The sessions above `account`, nearest first, as long as the kind of the lower one is one that `follow` takes.
+    fn above(&self, account: &'a Account, follow: &dyn Fn(&str) -> bool) -> Vec<Arc<str>> {
+        let mut chain: Vec<Arc<str>> = Vec::new();
+        let mut at = account;
+        while let Some(parent) = at.parent.as_ref().filter(|_| follow(at.kind)) {
+            if chain.contains(parent) || *parent == account.session {
+                break; // a log that claims to descend from itself
+            }
+            chain.push(Arc::clone(parent));
+            let Some(next) = self.0.get(parent.as_ref()) else { break };
+            at = next;
+        }
+        chain
+    }
 }
 
 fn key(client: &str, usage: &Usage) -> u128 {

@@ -3,7 +3,10 @@
 use std::collections::HashSet;
 
 use super::{Session, Thread};
-use crate::fact::{Fact, Facts};
+use crate::{
+    fact::{Fact, Facts, Role},
+    log::Span,
+};
 
 /// How many records at the beginning of `path` are older than the session itself: copies, as far as one log can tell.
 pub(super) fn older(facts: &Facts, path: &[u32]) -> usize {
@@ -26,7 +29,14 @@ pub fn seed(child: &Thread<'_>, parent: &Session) -> Seed {
             })
         };
         let last = inherited.iter().rev().find_map(original);
-        return Seed { kept, last, length: format.seed_length(facts, inherited) };
+        let weight = inherited.iter().map(|line| format.weight(facts, *line)).sum();
+        return Seed { kept, last, length: format.seed_length(facts, inherited), weight };
+    }
+    if format.leaf(facts).is_none() {
+        let kept = said_alike(child, parent);
+        let inherited = &child.path()[..kept];
+        let weight = inherited.iter().map(|line| format.weight(facts, *line)).sum();
+        return Seed { kept, last: None, length: format.seed_length(facts, inherited), weight };
     }
     let theirs: HashSet<(&str, u32)> =
         parent.facts.all().iter().filter_map(|stated| linked(&parent.facts, stated.fact)).collect();
@@ -42,7 +52,34 @@ pub fn seed(child: &Thread<'_>, parent: &Session) -> Seed {
         .checked_sub(1)
         .and_then(|last| copied(&child.path()[last]))
         .map(|(id, _)| id.to_owned());
-    Seed { kept, last, length: kept as u64 }
+    Seed { kept, last, length: kept as u64, weight: kept as u64 }
+}
+
+/// How many records of the child stand before the first message that the parent does not have at the same place: the
+/// last resort where records have no ids and the client leaves no mark.
+fn said_alike(child: &Thread<'_>, parent: &Session) -> usize {
+    let Ok(theirs) = parent.thread(None) else { return 0 };
+    let spoken = theirs.path().iter().flat_map(|line| messages(parent, *line));
+    let mut spoken = spoken.peekable();
+    for (at, line) in child.path().iter().enumerate() {
+        for own in messages(child.session, *line) {
+            let same = |their: &(Role, Span)| {
+                let texts = (child.session.log.text(own.1), parent.log.text(their.1));
+                own.0 == their.0 && matches!(texts, (Ok(own), Ok(their)) if own == their)
+            };
+            if spoken.next_if(same).is_none() {
+                return at;
+            }
+        }
+    }
+    child.path().len()
+}
+
+fn messages(session: &Session, line: u32) -> impl Iterator<Item = (Role, Span)> {
+    session.facts.of(line).filter_map(move |fact| match fact {
+        Fact::Said(role, place) => Some((role, place.on(line))),
+        _ => None,
+    })
 }
 
 /// The inherited part of a child.
@@ -54,6 +91,8 @@ pub struct Seed {
     pub last: Option<String>,
     /// Its length in the client's own unit.
     pub length: u64,
+    /// How much of the parent's history it is, in the unit of [`crate::format::Format::weight`].
+    pub weight: u64,
 }
 
 fn linked(facts: &Facts, fact: Fact) -> Option<(&str, u32)> {

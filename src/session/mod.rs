@@ -4,6 +4,7 @@
 
 mod boundary;
 mod branch;
+mod enough;
 pub mod history;
 mod intake;
 pub mod ledger;
@@ -30,6 +31,9 @@ use crate::{
 /// How much of a log is looked at to tell whose it is.
 const HEAD: u64 = 256 * 1024;
 
+/// From here on a log is not read behind a cut where nothing there can matter. What is left out of a smaller one is told.
+const LARGE: u64 = 32 * 1024 * 1024;
+
 /// A log, its client, what its lines state, and what is wrong with them.
 pub struct Session {
     /// The bytes.
@@ -44,6 +48,8 @@ pub struct Session {
     pub damage: Damage,
     /// Lines that hold nothing at all.
     pub blank: Vec<u32>,
+    /// Whether the log goes on behind what was read.
+    pub partly: bool,
 }
 
 /// What damage did to the records of a log.
@@ -62,20 +68,30 @@ pub struct Damage {
 impl Session {
     /// Reads every line of `log`. The client is told from the log unless `wanted` names it.
     pub fn read(log: Log, wanted: Option<&'static dyn Format>) -> Result<Self> {
-        Self::read_for(log, wanted, Keep::Path)
+        Self::read_for(log, wanted, Keep::Path, None)
+    }
+
+    /// The same as far as a cut at `at` needs it: where nothing that follows can matter, the rest is not read.
+    pub fn read_to(log: Log, wanted: Option<&'static dyn Format>, at: &At) -> Result<Self> {
+        Self::read_for(log, wanted, Keep::Path, Some(at))
     }
 
     /// The same, with every record of usage.
     pub fn read_usages(log: Log, wanted: Option<&'static dyn Format>) -> Result<Self> {
-        Self::read_for(log, wanted, Keep::All)
+        Self::read_for(log, wanted, Keep::All, None)
     }
 
     /// Nothing but the records of usage, and what tells whose they are: for logs that are only counted.
     pub fn read_ledger(log: Log, wanted: Option<&'static dyn Format>) -> Result<Self> {
-        Self::read_for(log, wanted, Keep::Usages)
+        Self::read_for(log, wanted, Keep::Usages, None)
     }
 
-    fn read_for(mut log: Log, wanted: Option<&'static dyn Format>, keep: Keep) -> Result<Self> {
+    fn read_for(
+        mut log: Log,
+        wanted: Option<&'static dyn Format>,
+        keep: Keep,
+        at: Option<&At>,
+    ) -> Result<Self> {
         let head = log.head(HEAD)?;
         if head.trim_ascii().is_empty() {
             let torn = log.findings().find(|finding| finding.severity == Severity::Error).cloned();
@@ -86,19 +102,27 @@ impl Session {
         let format = wanted.or_else(|| format::of(&Head(&head))).ok_or_else(|| unknown(&head))?;
         drop(head);
         let mut facts = Facts::new(keep);
-        let mut intake = intake::Intake::new(format.reader());
-        log.each(|line| {
-            intake.take(line, &mut facts);
-            Ok(())
+        let intake = std::cell::RefCell::new(intake::Intake::new(format.reader()));
+        let mut goal = at.filter(|_| log.len() > LARGE).map(enough::Enough::of);
+        let mut partly = false;
+        log.each_until(&mut |own| intake.borrow_mut().part(own), &mut |line| {
+            intake.borrow_mut().take(line, &mut facts);
+            partly = goal.as_mut().is_some_and(|goal| goal.reached(format, &facts));
+            Ok(!partly)
         })?;
-        let intake = intake.finish(&mut facts);
+        let intake = intake.into_inner().finish(&mut facts);
         let mut findings = intake.findings;
-        let last = log.lines() + 1;
-        findings.extend(
-            log.findings()
-                .cloned()
-                .map(|finding| if finding.line.is_none() { finding.on(last) } else { finding }),
-        );
+        let (first, last) = (log.own_first(), log.lines() + 1);
+        // What concerns a file as a whole stands before what its first line says.
+        let of_files: Vec<Finding> = log
+            .findings()
+            .cloned()
+            .map(|finding| match finding.line {
+                None => finding.on(last),
+                Some(line) => finding.on(line + first),
+            })
+            .collect();
+        findings.splice(0..0, of_files);
         if let Some((byte, len)) = log.torn_tail()
             && !findings
                 .iter()
@@ -126,16 +150,44 @@ impl Session {
                 .into());
         };
         findings.extend(identity(&log, format, header));
-        findings.extend(order::check(&log, &facts)?);
+        if !log.is_excerpt() {
+            findings.extend(order::check(&log, &facts, format.number_name())?);
+        }
         facts.settle();
         findings.sort_by_key(|finding| finding.line.unwrap_or(0));
-        Ok(Self { log, format, facts, findings, damage: intake.damage, blank: intake.blank })
+        Ok(Self {
+            log,
+            format,
+            facts,
+            findings,
+            damage: intake.damage,
+            blank: intake.blank,
+            partly,
+        })
     }
 
     /// The header; a session has one.
     #[must_use]
     pub fn header(&self) -> &Header {
         self.facts.header.as_ref().expect("a session is only made with a header")
+    }
+
+    /// A finding as people look for it: by the line in its file, and the file where that is not the session's own.
+    #[must_use]
+    pub fn placed(&self, mut finding: Finding) -> Finding {
+        if self.log.files() == 1 {
+            return finding;
+        }
+        if let Some(line) = finding.line {
+            let (path, number) = self.log.place(line.saturating_sub(1));
+            finding.line = Some(number);
+            if path != self.log.path() {
+                finding = finding.with("path", path.map(|path| path.display().to_string()));
+            }
+        }
+        let place = |line: usize| self.log.place(line.saturating_sub(1)).1;
+        finding.lines = finding.lines.map(|lines| lines.map(place));
+        finding
     }
 
     /// The session's id.

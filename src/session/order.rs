@@ -10,8 +10,12 @@ use crate::{
 };
 
 /// What is wrong with the numbers of a log, in file order. After a repeat or a step back the count goes on from there.
-pub(super) fn check(log: &Log, facts: &Facts) -> Result<Vec<Finding>> {
+pub(super) fn check(log: &Log, facts: &Facts, name: &str) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
+    // Where the log that this one continues is not there, that is the finding; the numbers go on from wherever.
+    let mut adrift = log
+        .findings()
+        .any(|finding| matches!(finding.code, Code::HistoryBaseMissing | Code::HistoryBaseCycle));
     let mut expected = 0u32;
     let mut before: Option<(u32, usize)> = None; // the last number and its line
     let mut stories = 1;
@@ -28,13 +32,12 @@ pub(super) fn check(log: &Log, facts: &Facts) -> Result<Vec<Finding>> {
             }
             _ => continue,
         };
+        if std::mem::take(&mut adrift) {
+            expected = first;
+        }
         if first != expected {
             let number = |finding: Finding| {
-                finding
-                    .on(line + 1)
-                    .with("expected", expected)
-                    .with("got", first)
-                    .with("seq", first)
+                finding.on(line + 1).with("expected", expected).with("got", first).with(name, first)
             };
             let finding = match before {
                 Some((last, at)) if first == last => {

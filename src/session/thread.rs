@@ -37,10 +37,17 @@ impl<'a> Thread<'a> {
         &self.branch.lines
     }
 
-    /// The line of a record, counted from one.
+    /// The line of a record in its file, counted from one.
     #[must_use]
     pub fn line_number(&self, at: usize) -> usize {
-        self.branch.lines.get(at).map_or(0, |line| *line as usize + 1)
+        self.branch.lines.get(at).map_or(0, |line| self.session.log.place(*line as usize).1)
+    }
+
+    /// Whether a line is only the beginning of a file of a chain.
+    #[must_use]
+    pub fn is_joint(&self, line: u32) -> bool {
+        (line as usize) < self.session.log.own_first()
+            && self.session.facts.of(line).any(|fact| matches!(fact, Fact::Joined(_)))
     }
 
     /// The id of the record at a position: its own, or that of the message on it.
@@ -100,7 +107,7 @@ impl<'a> Thread<'a> {
             Kind::Start => "start".into(),
             _ if boundary.is_end() => "tip".into(),
             _ if self.turns.list.first().is_none_or(|turn| keep <= turn.first) => "start".into(),
-            _ => format!("line:{}", self.line_before(boundary)),
+            _ => format!("line:{}", self.file_line_before(boundary)),
         }
     }
 
@@ -113,13 +120,22 @@ impl<'a> Thread<'a> {
     /// The line, counted from one, that the boundary stands behind.
     #[must_use]
     pub fn line_before(&self, boundary: Boundary) -> usize {
-        let header = self.session.header().line.map_or(0, |line| line as usize + 1);
+        let header = match self.session.log.own_first() {
+            0 => self.session.header().line.map_or(0, |line| line as usize + 1),
+            _ => 0, // what a log continues stands before its header
+        };
         self.branch.lines[..boundary.keep()]
             .iter()
             .map(|line| *line as usize + 1)
             .max()
             .unwrap_or(0)
             .max(header)
+    }
+
+    /// The same, counted in the file that holds it.
+    #[must_use]
+    pub fn file_line_before(&self, boundary: Boundary) -> usize {
+        self.session.log.place(self.line_before(boundary).saturating_sub(1)).1
     }
 
     /// How many prompts wait in the client's queue at a boundary.
@@ -195,7 +211,8 @@ impl<'a> Thread<'a> {
                 crate::finding::Code::OrphanToolCall,
                 format!("call {name} has no result"),
             );
-            finding.with("call_id", name).rated(Severity::Error).on(self.line_number(*at))
+            let line = self.path()[*at] as usize + 1;
+            finding.with("call_id", name).rated(Severity::Error).on(line)
         };
         self.turns.open_calls.iter().map(finding).collect()
     }

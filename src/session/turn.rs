@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::{
-    fact::{Ending, Fact, Facts, Id},
+    fact::{Ending, Fact, Facts, Id, Role},
     finding::{Code, Finding, Severity},
 };
 
@@ -29,6 +29,8 @@ pub struct Turns {
     pub list: Vec<Turn>,
     /// Calls of the open turn that have no result, in order.
     pub open_calls: Vec<(Id, usize)>,
+    /// Turns that were taken back. A cut through one is none all the same.
+    pub retracted: Vec<Turn>,
     /// Units that must not be cut, as first and last position; the last is open where the unit is.
     pub held: Vec<(usize, Option<usize>)>,
     /// The first record behind which no place is a boundary any more.
@@ -48,6 +50,9 @@ impl Turns {
         let mut scan = Scan::new(facts, path, seed);
         for at in 0..path.len() {
             scan.record(at);
+        }
+        if scan.implied && scan.answered && scan.pending.is_empty() {
+            scan.end_implied(path.len(), scan.asked);
         }
         if scan.open && scan.turns.list.last().is_some_and(|turn| turn.last < seed) {
             // The fork cut this turn off; nobody will go on with it.
@@ -104,6 +109,10 @@ struct Scan<'a> {
     compacted: Option<usize>,
     /// Whether the only turn so far goes on with one whose prompt a compaction summed up.
     continued: bool,
+    /// Whether the open turn was not written down as one: all that stands before the next prompt belongs to it.
+    implied: bool,
+    /// A person's words that may begin such a turn.
+    asked: Option<usize>,
 }
 
 impl<'a> Scan<'a> {
@@ -124,15 +133,22 @@ impl<'a> Scan<'a> {
             cut_off: Vec::new(),
             compacted: None,
             continued: false,
+            implied: false,
+            asked: None,
         }
     }
 
     fn record(&mut self, at: usize) {
         let mut ending = None;
         let beside = self.facts.of(self.path[at]).any(|fact| fact == Fact::Beside);
+        let mut summary = false;
         for fact in self.facts.of(self.path[at]) {
             match fact {
                 Fact::Opened(id) => {
+                    if self.implied {
+                        self.end_implied(at, self.asked);
+                    }
+                    self.asked = None;
                     if self.open {
                         self.cut_off.extend(self.turns.list.last().and_then(|turn| turn.id));
                         self.close(None, Ending::Interrupted);
@@ -140,6 +156,15 @@ impl<'a> Scan<'a> {
                     self.start(Some(id), at);
                 }
                 Fact::Closed { turn, how } => self.close_named(turn, how, at),
+                Fact::Compacted { .. } | Fact::Condensed => {
+                    summary = true;
+                    self.compacted = Some(at);
+                }
+                Fact::Asked if !summary && (self.implied || !self.open) => {
+                    self.asked.get_or_insert(at);
+                }
+                Fact::Implied(id) if self.implied || !self.open => self.implied(id, at),
+                Fact::Retracted { turns, shown } => self.retract(turns, shown, at),
                 Fact::Prompted => self.prompted(at),
                 Fact::MayOpen => self.may_open = Some(at),
                 Fact::Answering(how) => {
@@ -147,6 +172,7 @@ impl<'a> Scan<'a> {
                     ending = Some(how);
                 }
                 Fact::Called(call) => {
+                    self.answered |= self.implied;
                     self.turns.calls += 1;
                     self.pending.push((call, at));
                     self.touch(at);
@@ -156,8 +182,15 @@ impl<'a> Scan<'a> {
                     self.result(call, made_up, at);
                     self.touch(at);
                 }
-                Fact::Said(..) if !beside => self.touch(at),
-                Fact::Compacted { .. } => self.compacted = Some(at),
+                Fact::Said(role, _) => {
+                    if self.implied && role == Role::Assistant {
+                        self.answered = true;
+                        self.asked = None; // words that opened nothing
+                    }
+                    if !beside {
+                        self.touch(at);
+                    }
+                }
                 Fact::Queued { inserted, .. } if inserted > 0 && !self.open => {
                     self.queued.get_or_insert(at);
                 }
@@ -169,6 +202,9 @@ impl<'a> Scan<'a> {
                 }
                 _ => {}
             }
+        }
+        if self.implied && self.asked.is_none() {
+            self.touch(at);
         }
         match ending {
             // What failed or was aborted is never replayed: its own calls are owed nothing.
@@ -187,6 +223,41 @@ impl<'a> Scan<'a> {
         self.open = true;
         self.answered = false;
         self.may_open = None;
+    }
+
+    fn implied(&mut self, id: Id, at: usize) {
+        let asked = self.asked.take();
+        if self.implied {
+            self.end_implied(at, asked);
+        }
+        self.start(Some(id), at);
+        self.implied = true;
+        if let (Some(turn), Some(asked)) = (self.turns.list.last_mut(), asked) {
+            turn.first = turn.first.min(asked);
+        }
+    }
+
+    /// Ends a turn that was not written down, right before the words that begin the next one.
+    fn end_implied(&mut self, at: usize, asked: Option<usize>) {
+        self.implied = false;
+        let done = self.answered && self.pending.is_empty();
+        let how = if done { Ending::Completed } else { Ending::Interrupted };
+        self.close(asked.unwrap_or(at).checked_sub(1), how);
+    }
+
+    fn retract(&mut self, count: u32, shown: bool, at: usize) {
+        if self.implied {
+            self.end_implied(at, self.asked);
+        }
+        self.asked = None;
+        if self.open {
+            self.close(None, Ending::Interrupted);
+        }
+        if !shown {
+            let keep = self.turns.list.len().saturating_sub(count as usize);
+            let retracted = self.turns.list.split_off(keep);
+            self.turns.retracted.extend(retracted);
+        }
     }
 
     fn prompted(&mut self, at: usize) {
@@ -256,8 +327,18 @@ impl<'a> Scan<'a> {
         if let (false, None, Ending::Interrupted, Some(last)) =
             (self.open, turn, how, self.turns.list.last_mut())
         {
-            (last.last, last.how) = (at, Some(how));
+            last.last = at;
             return;
+        }
+        // An end whose start was never written, as of a review around another thread's turn, ends the turn that is open
+        // and names it.
+        let known = |id: Id| self.turns.list.iter().any(|turn| turn.id == Some(id));
+        if let (Some(named), Some(open)) = (turn, open)
+            && named != open
+            && !known(named)
+            && let Some(turn) = self.turns.list.last_mut()
+        {
+            turn.id = Some(named);
         }
         self.close(Some(at), how);
     }
@@ -267,6 +348,7 @@ impl<'a> Scan<'a> {
         if !std::mem::take(&mut self.open) {
             return;
         }
+        self.implied = false;
         if let Some(turn) = self.turns.list.last_mut() {
             turn.last = at.unwrap_or(turn.last);
             turn.how = Some(how);

@@ -1,6 +1,7 @@
 //! A path, an id, the start of an id, or a title: which file is meant, and whose it is.
 
 use std::{
+    collections::HashMap,
     fs,
     path::{Path, PathBuf},
 };
@@ -84,10 +85,32 @@ impl Store {
         Self { roots: vec![root], given: true, depth: usize::MAX }
     }
 
+    /// The folder of logs `root` and what its client put away beside it.
+    #[must_use]
+    pub fn home(layout: &dyn Layout, root: PathBuf) -> Self {
+        let attic = layout.attic(&root);
+        Self { roots: std::iter::once(root).chain(attic).collect(), given: true, depth: usize::MAX }
+    }
+
     /// The sessions in and right below a folder that is no client's.
     #[must_use]
     pub fn near(folder: &Path) -> Self {
         Self { roots: vec![folder.into()], given: false, depth: NEAR }
+    }
+
+    /// The store that a log lies in: the client's, or else the neighbourhood of the file, or of its folder where that
+    /// is the session's own.
+    #[must_use]
+    pub fn around(path: &Path) -> Self {
+        if let Some((format, root)) = layout_of(path) {
+            return Self::home(format.layout(), root);
+        }
+        let folder = path.parent().unwrap_or(Path::new("."));
+        let own = || Glance::at(path).is_some_and(|glance| folder.ends_with(&glance.header.id));
+        match folder.parent() {
+            Some(above) if own() => Self::near(above),
+            _ => Self::near(folder),
+        }
     }
 
     /// The files whose name or folder gives that id.
@@ -157,9 +180,9 @@ impl Store {
     }
 
     fn by_title(&self, title: &str) -> Result<Found> {
-        let matching = self.logs().into_iter().filter_map(|path| {
-            let glance = Glance::at(&path).filter(|glance| !glance.header.subagent)?;
-            (glance.title.as_deref() == Some(title)).then_some((glance.header.id, path))
+        let matching = self.glances().into_iter().filter_map(|glance| {
+            let same = !glance.header.subagent && glance.title.as_deref() == Some(title);
+            same.then_some((glance.header.id, glance.path))
         });
         self.one(title, matching.collect(), FoundBy::Header)?
             .ok_or_else(|| Error::SessionNotFound(format!("={title}")))
@@ -211,8 +234,21 @@ impl Store {
     /// Every session of the store, as far as its ends tell; of several generations the live one.
     #[must_use]
     pub fn glances(&self) -> Vec<Glance> {
-        let live = |path: &PathBuf| generations(path).last().is_none_or(|last| last == path);
-        self.logs().iter().filter(|path| live(path)).filter_map(|path| Glance::at(path)).collect()
+        let mut names: HashMap<PathBuf, HashMap<String, String>> = HashMap::new();
+        let mut with_name = |mut glance: Glance| {
+            if let Some((format, root)) = layout_of(&glance.path) {
+                let names = names
+                    .entry(root)
+                    .or_insert_with_key(|root| super::names(format.layout(), root));
+                glance.title = names.get(&glance.header.id).cloned().or(glance.title);
+            }
+            glance
+        };
+        live(self.logs(), true)
+            .iter()
+            .filter_map(|path| Glance::at(path))
+            .map(&mut with_name)
+            .collect()
     }
 }
 
@@ -233,6 +269,19 @@ pub fn generations(path: &Path) -> Vec<PathBuf> {
     let layout =
         ALL.iter().map(|format| format.layout()).find(|layout| layout.generation(path).is_some());
     let (Some(layout), Some(folder)) = (layout, path.parent()) else { return vec![path.into()] };
+    if layout.scattered() {
+        let near = || Store::near(folder);
+        let home = layout.root_of(path).map_or_else(near, |root| Store::home(layout, root));
+        let id = layout.name_id(path);
+        let mut known: Vec<(u128, PathBuf)> = home
+            .logs()
+            .into_iter()
+            .filter(|sibling| layout.name_id(sibling) == id)
+            .filter_map(|sibling| Some((layout.generation(&sibling)?, sibling)))
+            .collect();
+        known.sort();
+        return known.into_iter().map(|(_, path)| path).collect();
+    }
     let Ok(entries) =
         fs::read_dir(if folder.as_os_str().is_empty() { Path::new(".") } else { folder })
     else {
@@ -244,10 +293,35 @@ pub fn generations(path: &Path) -> Vec<PathBuf> {
     let apart = |sibling: &PathBuf| {
         layout.generation(sibling) != own || sibling.file_name() == path.file_name()
     };
-    let mut known: Vec<(u32, PathBuf)> =
+    let mut known: Vec<(u128, PathBuf)> =
         siblings.filter(apart).filter_map(|path| Some((layout.generation(&path)?, path))).collect();
     known.sort();
     known.into_iter().map(|(_, path)| path).collect()
+}
+
+/// Of several generations of one session the live one. Where each holds what the others do not, older ones are left
+/// out only if `whole` sessions are wanted.
+#[must_use]
+pub fn live(logs: Vec<PathBuf>, whole: bool) -> Vec<PathBuf> {
+    let scattered = |path: &Path| {
+        let layout = ALL
+            .iter()
+            .map(|format| format.layout())
+            .find(|layout| layout.generation(path).is_some())
+            .filter(|layout| layout.scattered())?;
+        Some((layout.name_id(path)?, layout.generation(path)?))
+    };
+    let mut newest: HashMap<String, u128> = HashMap::new();
+    for (id, generation) in logs.iter().filter_map(|path| scattered(path)) {
+        let known = newest.entry(id).or_default();
+        *known = generation.max(*known);
+    }
+    logs.into_iter()
+        .filter(|path| match scattered(path) {
+            Some((id, generation)) => !whole || newest.get(&id) == Some(&generation),
+            None => generations(path).last().is_none_or(|last| last == path),
+        })
+        .collect()
 }
 
 /// The client whose layout a file lies in, and the folder of logs.

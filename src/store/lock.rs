@@ -1,8 +1,9 @@
 //! Our own lock, the client's where it has one, and who else has a log open.
 
 use std::{
-    fs::{self, File, OpenOptions, TryLockError},
-    os::unix::fs::{MetadataExt, OpenOptionsExt},
+    fs::{self, DirBuilder, File, OpenOptions, TryLockError},
+    io,
+    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
     path::Path,
 };
 
@@ -24,6 +25,15 @@ pub fn hold(path: &Path, client_lock: Option<&Path>, id: &str) -> Result<Held> {
     own.lock().map_err(Error::io("lock", path))?;
     let mut locks = vec![own];
     if let Some(lock) = client_lock {
+        if let Some(folder) = lock.parent().filter(|folder| !folder.exists()) {
+            // The client makes it with its first session.
+            match DirBuilder::new().mode(0o700).create(folder) {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                    return Err(Error::io("make", folder)(error));
+                }
+                _ => {}
+            }
+        }
         let file = OpenOptions::new()
             .create(true)
             .append(true)
@@ -31,7 +41,8 @@ pub fn hold(path: &Path, client_lock: Option<&Path>, id: &str) -> Result<Held> {
             .open(lock)
             .map_err(Error::io("lock", lock))?;
         match file.try_lock() {
-            Ok(()) => locks.push(file),
+            // Let go before our own, so that who waits for ours finds it free.
+            Ok(()) => locks.insert(0, file),
             Err(TryLockError::WouldBlock) => {
                 return Err(Error::SessionLocked {
                     id: id.into(),

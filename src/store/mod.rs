@@ -1,15 +1,19 @@
 //! The only rooms that touch folders or write files. They never judge.
 
 mod append;
+mod chain;
 mod create;
 mod find;
 mod glance;
+mod index;
 mod journal;
 mod lock;
 
 pub use append::append;
+pub use chain::open;
 pub use create::{create, sweep, write_new};
-pub use find::{Found, FoundBy, Store, files_below, files_in, generations, layout_of};
+pub use find::{Found, FoundBy, Store, files_below, files_in, generations, layout_of, live};
 pub use glance::Glance;
+pub use index::{name_in_index, names};
 pub use journal::{Journal, Record, State, Written};
 pub use lock::{Held, hold, holder, present};

@@ -190,3 +190,25 @@ fn a_whole_record_without_its_line_end_is_what_the_note_hangs_off() {
     let replay = home.report(0, &["replay", word(&parent), "--check"]);
     assert_eq!((&replay["off_path_messages"], &replay["messages"]), (&0.into(), &9.into()));
 }
+
+#[test]
+fn the_parent_of_a_loose_log_is_found_where_its_child_was_put() {
+    let home = Home::new();
+    home.copy("dsh/v4-main.jsonl", "w/session.v4.jsonl");
+    let side = home.report(0, &["side", "w/session.v4.jsonl"])["child"]["path"].clone();
+    let merged = home.report(0, &["merge", side.as_str().unwrap(), "--note", "x"]);
+    assert_eq!(merged["parent"]["path"], word(&home.path("w/session.v4.jsonl")));
+}
+
+#[test]
+fn a_version_1_parent_can_be_forked_after_a_note_came_back() {
+    let home = Home::new();
+    home.copy("pi/pi-0.27.9-v1-compaction.jsonl", "p.jsonl");
+    home.report(0, &["side", "p.jsonl", "--out", "s.jsonl"]);
+    home.report(0, &["merge", "s.jsonl", "--into", "p.jsonl", "--note", "x"]);
+    let fork = home.report(0, &["fork", "p.jsonl", "--out", "c.jsonl"]);
+    assert_eq!(fork["messages"], 11);
+    home.report(0, &["replay", "c.jsonl", "--check", "--against", "p.jsonl"]);
+    home.copy("pi/damaged/08-header-no-version.jsonl", "v.jsonl");
+    assert_eq!(home.report(0, &["fork", "v.jsonl", "--out", "d.jsonl"])["messages"], 7);
+}

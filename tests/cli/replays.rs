@@ -215,3 +215,22 @@ fn a_merge_that_is_gone_or_doubled_is_found() {
         "MERGE_REPEATED"
     );
 }
+
+#[test]
+fn a_child_is_held_to_the_generation_it_was_forked_from() {
+    let home = Home::new();
+    let old = home.dsh("v0-compact.jsonl", "demo-compact", "session.jsonl");
+    let side = home.report(0, &["side", "demo-compact"])["child"]["path"].clone();
+    let side = side.as_str().unwrap();
+    // The client migrates the parent when it opens it next.
+    let migrated = "v4-migrated-from-v0-compact.jsonl";
+    home.dsh(migrated, "demo-compact", "session.v4.jsonl");
+    for parent in ["demo-compact", word(&old)] {
+        let verdict = home.report(0, &["replay", side, "--against", parent, "--check"]);
+        assert_eq!(verdict["prefix"], "identical");
+    }
+    home.report(0, &["merge", side, "--note", "x"]);
+    for parent in ["demo-compact", word(&old)] {
+        home.report(0, &["replay", side, "--against", parent, "--check"]);
+    }
+}

@@ -87,3 +87,18 @@ fn several_side_sessions_of_one_parent_do_not_meet() {
     assert_eq!(ids.iter().collect::<std::collections::HashSet<_>>().len(), 3);
     assert_eq!(fs::read(&parent).unwrap(), before);
 }
+
+#[test]
+fn a_format_0_log_gets_no_message_before_its_first_step() {
+    let home = Home::new();
+    home.dsh("v0-plain.jsonl", "demo-plain", "session.jsonl");
+    home.dsh("v4-main.jsonl", "demo-main", "session.v4.jsonl");
+    let old = home.report(0, &["side", "demo-plain", "--context", "none", "--id", "session-a"]);
+    assert_eq!((&old["framing_messages"], &old["messages"]), (&0.into(), &0.into()));
+    assert!(old["warnings"].as_array().unwrap().iter().any(|it| it["code"] == "NOTE_NOT_SENT"));
+    home.report(0, &["side", "session-a", "--id", "session-b"]);
+    let merged = home.report(4, &["merge", "session-b", "--note", "x"]);
+    assert_eq!(merged["code"], "INVALID_BOUNDARY");
+    let new = home.report(0, &["side", "demo-main", "--context", "none"]);
+    assert_eq!(new["framing_messages"], 1);
+}

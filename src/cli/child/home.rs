@@ -33,7 +33,7 @@ impl Home {
                 }
                 _ => root.clone(),
             };
-            Self { base, store: Store::of(root.clone()), logs: Some(root) }
+            Self { base, store: Store::home(layout, root.clone()), logs: Some(root) }
         };
         let Some(given) = run.store.given().map(Path::to_path_buf) else {
             let folder = opened
@@ -49,7 +49,7 @@ impl Home {
         };
         match own {
             Some(root) if root.starts_with(&given) => {
-                Self { base: given, store: Store::of(root.clone()), logs: Some(root) }
+                Self { base: given, store: Store::home(layout, root.clone()), logs: Some(root) }
             }
             _ => {
                 let named = given.file_name().is_some_and(|name| name == layout.sessions_folder());
@@ -81,9 +81,15 @@ impl Home {
         }
     }
 
+    /// Whether the client would find a log of that path where it keeps its own.
+    pub fn holds(&self, path: &Path) -> bool {
+        self.logs.as_deref().is_some_and(|logs| path.starts_with(logs))
+    }
+
     /// The source's own form, but one folder of logs holds one.
     pub fn encoding(&self, opened: &Opened, out: Option<&Path>) -> Encoding {
-        let own = opened.session.log.encoding();
+        let layout = opened.session.format.layout();
+        let own = layout.stores(opened.session.log.encoding());
         let zstd = |path: &Path| {
             path.extension().is_some_and(|extension| extension == "zstd" || extension == "zst")
         };
@@ -97,7 +103,6 @@ impl Home {
                 own
             };
         }
-        let layout = opened.session.format.layout();
         let lies_here = opened
             .path
             .as_deref()

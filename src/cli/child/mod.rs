@@ -27,7 +27,7 @@ use crate::{
     log::{Encoding, Log, Stamp},
     ops::{self, Cut, Intent, Policy},
     session::{At, Outline, Session, Turns},
-    store::{self, Journal, Record, State},
+    store::{self, Journal, Record, State, Store},
 };
 
 /// Flags of every verb that makes a child.
@@ -61,6 +61,9 @@ pub struct Making {
     pub dry_run: bool,
 }
 
+/// From here on a child is read back as bytes and not as lines.
+const LARGE: u64 = 64 * 1024 * 1024;
+
 /// What a child inherits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum ContextArg {
@@ -86,6 +89,8 @@ pub struct Order<'a> {
     pub framing: Option<String>,
     /// Whether what lies beside the log is carried along; none where it does not matter.
     pub sidecars: Option<bool>,
+    /// Whether the child must hold all that it inherits.
+    pub flatten: bool,
 }
 
 /// What was made.
@@ -115,6 +120,9 @@ pub struct Made {
     pub compacted_source: bool,
     /// How the client opens it.
     pub next: Next,
+    /// How many messages frame a side session.
+    #[serde(skip)]
+    pub framed: usize,
     /// The hash of the inherited messages.
     pub seed_hash: String,
     /// How many messages are the parent's.
@@ -135,7 +143,7 @@ pub fn make(
     present: impl FnOnce(Made) -> Box<dyn Report>,
 ) -> Result<Answer> {
     let making = order.making;
-    let opened = order.pick.open(run)?;
+    let opened = order.pick.open_to(run, Some(order.at))?;
     let session = &opened.session;
     let mut answer = Answer {
         source: Some(report::source(session, opened.path.clone())),
@@ -188,7 +196,7 @@ fn plan(run: &Run, order: &Order<'_>, opened: &Opened, answer: &mut Answer) -> R
     }
     let policy = making.allow.policy(&making.drop, run.global.strict);
     if let Some(before) = &before
-        && let Some(made) = replayed(before, opened, order, &policy)?
+        && let Some(made) = replayed(run, before, opened, order, &policy)?
     {
         if before.state == State::Prepared {
             // The crash came between the write and this step.
@@ -209,13 +217,23 @@ fn plan(run: &Run, order: &Order<'_>, opened: &Opened, answer: &mut Answer) -> R
         let message = "another session has that title";
         answer.findings.push(Finding::new(Code::TitleInUse, message));
     }
-    let title = title.unwrap_or_else(|| match &again {
-        Some(Record { written: store::Written { title: Some(title), .. }, .. }) => title.clone(),
-        _ => title::next(opened.title().as_deref(), order.verb, &taken),
-    });
+    let title = match (title, &again) {
+        (Some(title), _) => title,
+        (None, Some(Record { written: store::Written { title: Some(title), .. }, .. })) => {
+            title.clone()
+        }
+        _ => {
+            let parent = title::of_parent(&home, &journal, opened)?;
+            title::next(parent.as_deref(), order.verb, &taken)
+        }
+    };
     let plan = Plan::new(run, order, opened, cut, home, title, again.as_ref())?;
     answer.findings.extend(report::compacted(plan.planned.compacted));
     answer.findings.extend(plan.told(order)?);
+    if order.framing.is_some() && plan.framing.is_none() {
+        let message = "no framing was written: this version opens no session with a message before the first step";
+        answer.findings.push(Finding::new(Code::NoteNotSent, message));
+    }
     plan.carry_out(order, journal, request, again.is_some(), policy, lock)
 }
 
@@ -261,6 +279,14 @@ impl<'a> Plan<'a> {
         let cwd = cwd.map(|cwd| real(run.env.absolute(cwd)).display().to_string());
         let id = again.map(|again| again.written.id.clone()).or_else(|| order.making.id.clone());
         let kept: &[u32] = if inherit { &cut.kept } else { &[] };
+        let version = session.format.written_version(session.header().version);
+        let refers = inherit
+            && session.format.refers(version)
+            && !order.flatten
+            && order.making.drop.is_empty()
+            && opened.manifest.is_none()
+            && opened.path.is_some()
+            && order.out.is_none_or(|out| home.holds(&run.env.absolute(out)));
         let birth = Birth {
             id: id.unwrap_or_else(|| session.format.layout().new_id()),
             at: again.map_or(run.now, |again| again.at),
@@ -269,9 +295,13 @@ impl<'a> Plan<'a> {
             parent,
             parent_path,
             seed_length: session.format.seed_length(&session.facts, kept),
-            version: session.format.written_version(session.header().version),
+            version,
+            base: refers.then(|| ops::base_of(&cut)).flatten(),
+            aside: order.verb == "side",
         };
         let words = order.framing.clone();
+        let writer = session.format.writer(&session.facts)?;
+        let words = words.filter(|_| writer.takes_note(&session.facts, birth.version, kept));
         let framing = words.map(|text| ops::framing(&birth.id, &birth.parent, text));
         let keep = if inherit { cut.boundary.keep() } else { 0 };
         let planned = Outline::of(&cut.thread, keep, usize::MAX)?;
@@ -398,9 +428,16 @@ impl<'a> Plan<'a> {
         }
         let stamp = self.opened.session.log.stamp();
         store::create(&self.place, &draft, self.encoding, stamp)?;
+        let large = draft.size() > LARGE && self.encoding == Encoding::Plain;
+        if large && !draft.is_in(&Log::open(&self.place)?)? {
+            let _ = fs::remove_file(&self.place);
+            let what = "the child did not read back as planned: it has other bytes".to_owned();
+            return Err(Error::DurabilityFailed { path: self.place.clone(), what });
+        }
         let beside = self.carry().inspect_err(|_| {
             let _ = fs::remove_file(&self.place);
         })?;
+        let logs = self.home.logs.clone().filter(|_| !self.elsewhere);
         Ok(Step::Written(Box::new(Written {
             made: self.made(&self.place, self.counts()),
             planned: self.planned.clone(),
@@ -413,6 +450,9 @@ impl<'a> Plan<'a> {
             journal,
             record,
             beside,
+            proven: large,
+            store: self.home.store.clone(),
+            index: logs.map(|logs| (logs, birth.clone())),
             _lock: lock,
         })))
     }
@@ -447,7 +487,8 @@ impl<'a> Plan<'a> {
             })),
             boundary: report::object(json!({
                 "at": cut.thread.name_of(cut.boundary),
-                "line": cut.thread.line_before(cut.boundary),
+                "line": cut.thread.file_line_before(cut.boundary),
+                "records": cut.boundary.keep(),
                 "messages": planned.messages,
                 "seed_length": birth.seed_length,
                 "hash": planned.hash,
@@ -494,6 +535,7 @@ impl<'a> Plan<'a> {
             parent: ParentReport::of(opened),
             compacted_source: planned.compacted.is_some(),
             next: Next { argv: layout.opens(&birth.id, path, in_store), cwd: birth.cwd.clone() },
+            framed: usize::from(self.framing.is_some()),
             seed_hash: planned.hash.clone(),
             inherited,
             carried: self.sidecars.told(|what| what.carried && self.carries),
@@ -540,6 +582,12 @@ struct Written {
     record: Record,
     /// Its sidecars.
     beside: Vec<PathBuf>,
+    /// Whether it was compared byte by byte. Lines say the same wherever they stand, so that this is proof enough.
+    proven: bool,
+    /// Where what it refers to lies.
+    store: Store,
+    /// The folder of logs whose index names it, and what is new about it.
+    index: Option<(PathBuf, Birth)>,
     /// Keeps other runs with the same request id waiting until this one is through.
     _lock: Option<fs::File>,
 }
@@ -547,11 +595,19 @@ struct Written {
 impl Written {
     /// Reads the child back, takes it away again if its history is not the planned one, and completes the lineage.
     fn finish(self) -> Result<Made> {
-        let counts = self.read_back().inspect_err(|_| {
-            take_away(&self.beside);
-            take_away(std::slice::from_ref(&self.record.written.path));
-        })?;
+        let counts = if self.proven {
+            let Made { messages, turns, tool_calls: calls, tool_results: results, .. } = self.made;
+            Counts { messages, turns, calls, results }
+        } else {
+            self.read_back().inspect_err(|_| {
+                take_away(&self.beside);
+                take_away(std::slice::from_ref(&self.record.written.path));
+            })?
+        };
         self.check_source()?;
+        if let Some((logs, birth)) = &self.index {
+            store::name_in_index(self.format.layout(), logs, birth)?;
+        }
         self.journal.add(&Record { state: State::Committed, ..self.record })?;
         let Counts { messages, turns, calls: tool_calls, results: tool_results } = counts;
         Ok(Made { messages, turns, tool_calls, tool_results, ..self.made })
@@ -560,13 +616,13 @@ impl Written {
     /// The child as its client will see it: the planned history, then the framing and nothing else.
     fn read_back(&self) -> Result<Counts> {
         let path = &self.record.written.path;
-        let child = Session::read(Log::open(path)?, Some(self.format))?;
+        let child = Session::read(store::open(path, Some(&self.store))?, Some(self.format))?;
         let thread = child.thread(None)?;
         let planned = &self.planned;
         let have = Outline::of(&thread, thread.path().len(), planned.messages)?;
         let same = have.messages == planned.messages + self.framed
             && (&have.hash, have.system) == (&planned.hash, planned.system)
-            && child.log.lines() == self.lines;
+            && child.log.lines() - child.log.own_first() == self.lines;
         let bad = thread.findings().into_iter().find(|finding| self.policy.stops(finding));
         if same && bad.is_none() {
             return Ok(Counts::of(have.messages, &thread.turns));
@@ -591,6 +647,7 @@ impl Written {
 
 /// The child of an earlier run with the same request, if it is there and whole.
 fn replayed(
+    run: &Run,
     before: &Record,
     opened: &Opened,
     order: &Order<'_>,
@@ -598,7 +655,8 @@ fn replayed(
 ) -> Result<Option<Made>> {
     let path = &before.written.path;
     let format = opened.session.format;
-    let child = Log::open(path).and_then(|log| Session::read(log, Some(format)));
+    let child =
+        store::open(path, Some(&run.store)).and_then(|log| Session::read(log, Some(format)));
     let Some(child) = child.ok().filter(|child| child.id() == before.written.id) else {
         return Ok(None);
     };
@@ -609,7 +667,10 @@ fn replayed(
     let size = |key: &str| usize::try_from(number(key)).unwrap_or(0);
     let inherited = size("messages");
     // The boundary is told as it was found then; the parent may have gone on since.
-    let at = At::Line(size("line"));
+    let at = match before.boundary.get("records").and_then(Value::as_u64) {
+        Some(_) => At::Records(size("records")),
+        None => At::Line(size("line")),
+    };
     let leaf = order.making.leaf.as_deref();
     let cut = ops::cut(&opened.session, &Intent { at: &at, leaf, policy }).ok();
     let told = cut.as_ref().map(|cut| BoundaryReport::of(&cut.thread, cut.boundary, inherited));
@@ -633,7 +694,7 @@ fn replayed(
             clipped: told.is_some_and(|told| told.clipped),
         },
         seed_length: number("seed_length"),
-        left_out: left_out.unwrap_or(LeftOut { lines: 0, messages: 0 }),
+        left_out: left_out.unwrap_or(LeftOut { lines: None, messages: None }),
         child: ChildReport {
             id: child.id().into(),
             path: Some(path.clone()),
@@ -648,6 +709,7 @@ fn replayed(
             argv: layout.opens(child.id(), path, root.is_some()),
             cwd: child.header().cwd.clone(),
         },
+        framed: outline.messages - inherited.min(outline.messages),
         seed_hash: text("hash").into(),
         inherited,
         carried: Vec::new(),
@@ -660,10 +722,16 @@ pub(super) fn left_out(cut: &Cut<'_>, inherited: usize, inherit: bool) -> LeftOu
     let all = cut.thread.history(cut.thread.path().len(), 0).len();
     let kept = if inherit { cut.kept.len() } else { 0 };
     let session = cut.thread.session;
-    let records = session.log.lines();
     let header = usize::from(session.header().line.is_some());
-    let records = records.saturating_sub(header + session.blank.len());
-    LeftOut { lines: records.saturating_sub(kept), messages: all.saturating_sub(inherited) }
+    let records = session.log.lines().saturating_sub(header + session.blank.len());
+    if session.partly {
+        // The rest was not looked at, so that nobody knows.
+        return LeftOut { lines: None, messages: None };
+    }
+    LeftOut {
+        lines: Some(records.saturating_sub(kept)),
+        messages: Some(all.saturating_sub(inherited)),
+    }
 }
 
 /// What makes two requests the same.
@@ -672,7 +740,7 @@ fn request(order: &Order<'_>, opened: &Opened, title: Option<&str>) -> Map<Strin
     report::object(json!({
         "verb": order.verb, "source": opened.parent().0, "at": format!("{:?}", order.at), "title": title, "id": making.id,
         "cwd": making.cwd, "out": order.out, "context": format!("{:?}", making.context), "leaf": making.leaf,
-        "framing": order.framing, "drop": making.drop,
+        "framing": order.framing, "drop": making.drop, "flatten": order.flatten,
     }))
 }
 

@@ -6,9 +6,10 @@ use serde_json::Value;
 
 use super::home::Home;
 use crate::{
+    cli::pick::Opened,
     error::{Error, Result},
     ops,
-    store::{Journal, Record},
+    store::{self, Journal, Record, State},
 };
 
 /// The longest title, in characters.
@@ -32,12 +33,36 @@ pub(super) fn check(title: String) -> Result<String> {
 pub(super) fn taken(home: &Home, journal: &Journal, parent: &str) -> Result<HashSet<String>> {
     let mut taken: HashSet<String> =
         home.store.glances().into_iter().filter_map(|glance| glance.title).collect();
-    let of_parent =
-        |record: &Record| record.source.get("id").and_then(Value::as_str) == Some(parent);
+    // What failed or was cut off by a crash took no title.
+    let of_parent = |record: &Record| {
+        let source = record.source.get("id").and_then(Value::as_str);
+        record.state == State::Committed && source == Some(parent)
+    };
     taken.extend(
         journal.records()?.into_iter().filter(of_parent).filter_map(|record| record.written.title),
     );
     Ok(taken)
+}
+
+/// The title of the parent: its client's index has the last word, then the log, then our own record of its birth, then
+/// what the client would show.
+pub(super) fn of_parent(home: &Home, journal: &Journal, opened: &Opened) -> Result<Option<String>> {
+    let layout = opened.session.format.layout();
+    let id = opened.parent().0;
+    let named = home.logs.as_deref().and_then(|logs| store::names(layout, logs).remove(&id));
+    if named.is_some() {
+        return Ok(named);
+    }
+    if opened.manifest.is_none() && opened.session.facts.title.is_none() {
+        let born = |record: Record| {
+            let birth = record.op != "merge" && record.written.id == id;
+            birth.then_some(record.written.title).flatten()
+        };
+        if let Some(title) = journal.records()?.into_iter().rev().find_map(born) {
+            return Ok(Some(title));
+        }
+    }
+    Ok(opened.title())
 }
 
 /// `<parent title>(fork<num>)`, the first that is free.

@@ -38,12 +38,13 @@ pub(super) fn damage(args: &Args, findings: &[Finding], policy: &Policy) -> Opti
     findings.iter().find(counts).map(|finding| finding.clone().into())
 }
 
-/// Whether the child begins with the parent's history, and whether its notes stand in the parent, once.
+/// Whether the child begins with the parent's history, and whether its notes stand in the live parent, once.
 pub(super) fn compare(
     run: &Run,
     args: &Args,
     child: &Thread<'_>,
     parent: &Session,
+    live: &Session,
 ) -> Result<(AgainstReport, Option<Error>)> {
     let against = ops::against(child.session, args.leaf.as_deref(), parent)?;
     let prefix = if against.first_difference.is_none() { "identical" } else { "diverged" };
@@ -58,7 +59,7 @@ pub(super) fn compare(
     let verdict = match against.first_difference {
         Some(0) => no("PREFIX_DIVERGED", "the system prompt is not the parent's".into()),
         Some(at) => no("PREFIX_DIVERGED", format!("message {at} is not the parent's")),
-        None => merged_once(run, child.session, parent)?,
+        None => merged_once(run, child.session, live)?,
     };
     Ok((report, verdict))
 }

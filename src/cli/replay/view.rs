@@ -212,7 +212,8 @@ impl<'a> Rows<'a> {
                 make_up(&mut owed, take)?;
             }
             owed.retain(|call| !results.contains(call));
-            owed.extend(calls.iter().map(|(id, ..)| id.clone()));
+            let made = calls.iter().map(|(id, ..)| id);
+            owed.extend(made.filter(|id| !results.contains(id)).cloned());
             let (role, calls) = (message.role.name(), call_rows(&calls));
             let row = SentRow { role, text: &text, calls, results: &results, made_up: false };
             if !take(json(&row))? {
@@ -315,7 +316,7 @@ impl<'a> Rows<'a> {
         let path = self.thread.path()[..self.keep].iter().rev();
         let mut asked = path.filter_map(|line| {
             let counts = |fact| match fact {
-                Fact::Asked => Some(Some(*line)),
+                Fact::Awaited => Some(Some(*line)),
                 Fact::Answering(_) | Fact::Said(Role::Assistant, _) => Some(None),
                 _ => None,
             };

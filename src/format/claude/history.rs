@@ -269,7 +269,8 @@ pub(super) fn of(facts: &Facts, path: &[u32]) -> Vec<Message> {
         let origin = if compacted { Origin::Compaction } else { Origin::Own };
         for fact in facts.of(line) {
             if let Fact::Said(role, place) = fact {
-                messages.push(Message { line, role, body: place.on(line), origin, sent: true });
+                let body = place.on(line);
+                messages.push(Message { line, role, body, items: Vec::new(), origin, sent: true });
             }
         }
     }

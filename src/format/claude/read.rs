@@ -305,7 +305,7 @@ fn user(line: Line<'_>, uuid: &str, record: &wire::Record<'_>, facts: &mut Facts
         results += 1;
     }
     if results > 0 {
-        facts.state(number, Fact::Asked);
+        facts.state(number, Fact::Awaited);
         return facts.state(number, said);
     }
     let words = message.content.map(|raw| wire::unfold(raw.get().as_bytes()).text);
@@ -316,7 +316,7 @@ fn user(line: Line<'_>, uuid: &str, record: &wire::Record<'_>, facts: &mut Facts
         facts.state(number, Fact::Compacted { kept: None });
     }
     if !summary && !echo {
-        facts.state(number, Fact::Asked);
+        facts.state(number, Fact::Awaited);
     }
     if summary || is_true(record.is_meta) {
         facts.state(number, Fact::Beside);

@@ -116,7 +116,7 @@ impl Writer for ClaudeWriter {
         read: &dyn Fn() -> Result<Vec<u8>>,
         context: Context<'_>,
     ) -> Result<Adopted> {
-        let Context { facts, birth, rewire } = context;
+        let Context { facts, birth, rewire, .. } = context;
         let mut own = None;
         let mut parent = None;
         for fact in facts.of(index) {

@@ -62,7 +62,7 @@ impl Layout for DshLayout {
         parent.with_file_name(escape(&birth.id)).join(name)
     }
 
-    fn generation(&self, path: &Path) -> Option<u32> {
+    fn generation(&self, path: &Path) -> Option<u128> {
         let name = path.file_name()?.to_str()?;
         let name = name.strip_suffix(".zstd").unwrap_or(name).strip_suffix(".jsonl")?;
         match name.strip_prefix("session")? {

@@ -13,7 +13,6 @@ use super::{Format, Head, Layout, Message, Reader, Unfolded, Writer};
 use crate::{
     error::{Error, Result},
     fact::{Fact, Facts, Id},
-    log::Span,
 };
 
 /// The DSH client.
@@ -74,16 +73,6 @@ impl Format for Dsh {
 
     fn unfold(&self, body: &[u8]) -> Unfolded {
         wire::unfold(body)
-    }
-
-    fn system_prompt(&self, facts: &Facts, path: &[u32]) -> Option<Span> {
-        // Up to format 2 the prompt stands in the request header; the latest one is in force.
-        path.iter().rev().find_map(|line| {
-            facts.of(*line).find_map(|fact| match fact {
-                Fact::Prompt(place) => Some(place.on(*line)),
-                _ => None,
-            })
-        })
     }
 
     fn layout(&self) -> &dyn Layout {

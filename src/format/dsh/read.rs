@@ -220,6 +220,7 @@ impl DshReader {
                     self.route = (word(config.provider), word(config.model));
                 }
             }
+            wire::Body::StepStart => facts.state(at, Fact::Stepped),
             wire::Body::Setting(kind) => facts.state(at, Fact::Setting(kind)),
             wire::Body::Chunks(_) | wire::Body::Other => {}
         }

@@ -23,7 +23,10 @@ pub(super) fn of(facts: &Facts, path: &[u32]) -> Vec<Message> {
             }
         }
         let Some((role, place)) = said else { continue };
-        let node = (number, Message { line, role, body: place.on(line), origin, sent: true });
+        let node = (
+            number,
+            Message { line, role, body: place.on(line), items: Vec::new(), origin, sent: true },
+        );
         // Ends are sought by position in the list, not by number; a replacement that fits nowhere adds its message, so
         // that nothing is lost (the reader has reported it).
         let ends = replaced.and_then(|(start, end)| {

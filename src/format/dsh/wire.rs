@@ -86,6 +86,7 @@ pub(super) enum Body<'a> {
     Inbox(Spliced<'a>),
     EndSeed(EndSeed),
     Request(RequestHeader<'a>),
+    StepStart,
     /// A setting, by its kind.
     Setting(u8),
     Other,
@@ -115,6 +116,7 @@ impl<'a> Body<'a> {
             "agent/inbox/spliced" => Self::Inbox(serde_json::from_str(data)?),
             "session/end-seed" => Self::EndSeed(serde_json::from_str(data)?),
             "request/header" => Self::Request(serde_json::from_str(data)?),
+            "step/start" => Self::StepStart,
             "permission/preset" => Self::Setting(0),
             "sandbox/mode" => Self::Setting(1),
             "approval/policy" => Self::Setting(2),

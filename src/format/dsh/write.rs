@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use super::numbered;
 use crate::{
     error::Result,
-    fact::{Carrier, Facts},
+    fact::{Carrier, Fact, Facts},
     format::{
         Adopted, Writer,
         json::{self, range},
@@ -219,6 +219,12 @@ impl Writer for DshWriter {
             .and_then(|line| serde_json::from_slice::<LastTime<'_>>(line).ok())
             .map_or(0, |last| last.millis());
         Tip { seq: next, time, version, ..Tip::default() }
+    }
+
+    fn takes_note(&self, facts: &Facts, version: u32, path: &[u32]) -> bool {
+        // 0.2.1-rc.2 cannot migrate an older log whose surface begins before the first step, and never opens it again.
+        let stepped = || path.iter().any(|line| facts.of(*line).any(|fact| fact == Fact::Stepped));
+        version >= 3 || stepped()
     }
 
     fn mends_tail(&self) -> bool {

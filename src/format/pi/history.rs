@@ -5,7 +5,6 @@ use std::{collections::HashMap, ops::Range};
 use crate::{
     fact::{Fact, Facts, Id, Place, Role},
     format::{Message, Origin},
-    log::Span,
 };
 
 /// The messages in order.
@@ -31,7 +30,7 @@ pub(super) fn of(facts: &Facts, path: &[u32]) -> Vec<Message> {
                 None => place.on(line),
             };
             let origin = if summary { Origin::Compaction } else { Origin::Own };
-            messages.push(Message { line, role, body, origin, sent });
+            messages.push(Message { line, role, body, items: Vec::new(), origin, sent });
         }
     }
     messages
@@ -71,15 +70,5 @@ fn record(facts: &Facts, line: u32) -> Option<Id> {
     facts.of(line).find_map(|fact| match fact {
         Fact::Linked { id, .. } => Some(id),
         _ => None,
-    })
-}
-
-/// The named sections of the system prompt in force: pi 1.6.0 keeps most of the prompt there, not in `content`.
-pub(super) fn sections(facts: &Facts, path: &[u32]) -> Option<Span> {
-    path.iter().rev().find_map(|line| {
-        facts.of(*line).find_map(|fact| match fact {
-            Fact::Prompt(place) => Some(place.on(*line)),
-            _ => None,
-        })
     })
 }

@@ -13,7 +13,6 @@ use super::{Format, Head, Layout, Message, Reader, Unfolded, Writer};
 use crate::{
     error::Result,
     fact::{Fact, Facts, Id},
-    log::Span,
 };
 
 /// The pi client.
@@ -63,10 +62,6 @@ impl Format for Pi {
 
     fn unfold(&self, body: &[u8]) -> Unfolded {
         wire::unfold(body)
-    }
-
-    fn system_prompt(&self, facts: &Facts, path: &[u32]) -> Option<Span> {
-        history::sections(facts, path)
     }
 
     fn layout(&self) -> &dyn Layout {

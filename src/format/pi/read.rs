@@ -305,7 +305,7 @@ impl PiReader {
             tokens,
             cost: cost.and_then(|cost| cost.total).and_then(nano_dollars),
             inherited: Some(inherited(entry, facts)),
-            provisional: false,
+            ..Usage::default()
         });
     }
 }

@@ -1,7 +1,7 @@
 //! New pi lines, in the client's own order of keys. A child is always written as version 3.
 
 use chrono::{DateTime, SecondsFormat, Utc};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
@@ -74,7 +74,8 @@ struct SessionInfo<'a> {
 struct Pointers<'a> {
     #[serde(borrow)]
     id: Option<&'a RawValue>,
-    #[serde(borrow)]
+    /// Null is a value here: it has a place in the line.
+    #[serde(default, borrow, deserialize_with = "present")]
     parent_id: Option<&'a RawValue>,
     #[serde(borrow)]
     timestamp: Option<&'a RawValue>,
@@ -84,6 +85,10 @@ struct Pointers<'a> {
     first_kept_entry_index: Option<&'a RawValue>,
     #[serde(borrow)]
     message: Option<&'a RawValue>,
+}
+
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
 }
 
 #[derive(Deserialize)]
@@ -137,13 +142,8 @@ impl Writer for PiWriter {
         let mut splice = Splice::default();
         let parent_json = json::line(&new_parent.map(|id| facts.name(id)));
         if version < 2 {
-            // Right behind the opening brace: the order of keys is free.
-            let brace = line.iter().position(|byte| *byte == b'{').unwrap_or(0);
             let id = json::line(&own.map(|id| facts.name(id)));
-            splice.replace(
-                brace + 1..brace + 1,
-                [b"\"id\":", &id[..], b",\"parentId\":", &parent_json, b","].concat(),
-            );
+            identify(&mut splice, line, &pointers, id, parent_json);
             if let (Some(index), Some(kept)) = (pointers.first_kept_entry_index, new_kept.or(kept))
             {
                 // The key stands right before its value and its colon; both are replaced together.
@@ -266,26 +266,27 @@ fn reborn(line: &[u8], id: &str, tip: &Tip, time: Option<&str>) -> Result<Vec<u8
     let pointers: Pointers<'_> =
         serde_json::from_slice(line).map_err(|error| malformed(0, &error))?;
     let mut splice = Splice::default();
-    let mut replace = |raw: Option<&RawValue>, with: Vec<u8>| {
-        if let Some(raw) = raw {
-            splice.replace(range(line, raw), with);
-        }
-    };
-    if pointers.id.is_some() {
-        replace(pointers.id, json::line(&id));
-        replace(pointers.parent_id, json::line(&tip.last));
-    }
-    if let Some(time) = time {
-        replace(pointers.timestamp, json::line(&time));
-    }
-    if pointers.id.is_none() {
-        splice.replace(
-            1..1,
-            [b"\"id\":", &json::line(&id)[..], b",\"parentId\":", &json::line(&tip.last), b","]
-                .concat(),
-        );
+    identify(&mut splice, line, &pointers, json::line(&id), json::line(&tip.last));
+    if let (Some(raw), Some(time)) = (pointers.timestamp, time) {
+        splice.replace(range(line, raw), json::line(&time));
     }
     Ok(splice.apply(line))
+}
+
+/// Gives an entry an id and a parent, in place of those that it has or right behind the opening brace: version 1 has
+/// neither, but for what later versions or we ourselves added to such a log. The order of keys is free.
+fn identify(splice: &mut Splice, line: &[u8], old: &Pointers<'_>, id: Vec<u8>, parent: Vec<u8>) {
+    let mut missing = Vec::new();
+    for (key, value, has) in [("id", id, old.id), ("parentId", parent, old.parent_id)] {
+        match has {
+            Some(raw) => splice.replace(range(line, raw), value),
+            None => missing.extend([b"\"", key.as_bytes(), b"\":", &value, b","].concat()),
+        }
+    }
+    if !missing.is_empty() {
+        let brace = line.iter().position(|byte| *byte == b'{').map_or(0, |brace| brace + 1);
+        splice.replace(brace..brace, missing);
+    }
 }
 
 /// Eight hex digits like the client's, which depend on `parts` alone, so that a repeated request writes the same bytes.

@@ -1,0 +1,132 @@
+//! Which logs are counted, and which are only looked at to know who owns what.
+
+use std::{
+    collections::{HashMap, HashSet},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use rayon::prelude::*;
+
+use super::Args;
+use crate::{
+    cli::{Run, pick::find_parent},
+    error::Result,
+    format,
+    log::Log,
+    session::{
+        Session,
+        ledger::{self, Account},
+    },
+    store::{Store, live},
+};
+
+/// How far up owners are looked for that are named by a path and lie elsewhere.
+const HIGHEST: usize = 64;
+
+/// The logs of one run.
+pub(super) struct Scope {
+    /// Files whose sessions are asked for.
+    named: Vec<PathBuf>,
+    /// Files among which derived sessions and owners are looked for.
+    around: Vec<PathBuf>,
+    /// Whether completions whose owner's log is gone are counted: in folders and stores.
+    pub adopts: bool,
+}
+
+impl Scope {
+    pub fn of(run: &Run, args: &Args) -> Result<Self> {
+        if args.what.is_empty() {
+            let named = live(run.store.logs(), false);
+            return Ok(Self { named, around: Vec::new(), adopts: true });
+        }
+        let (mut named, mut around, mut adopts) = (Vec::new(), Vec::new(), false);
+        for name in &args.what {
+            let path = Path::new(name);
+            if path.is_dir() {
+                named.extend(live(Store::of(run.env.absolute(path)).logs(), false));
+                adopts = true;
+                continue;
+            }
+            let found = run.env.absolute(&run.store.find(name)?.path);
+            around.extend(live(Store::around(&found).logs(), false));
+            named.push(found);
+        }
+        Ok(Self { named, around, adopts })
+    }
+
+    /// Every log that matters, read; those that are not asked for only tell who owns what.
+    pub fn accounts(self, run: &Run, args: &Args) -> Vec<Account> {
+        let read = |path: &PathBuf| {
+            let session = Session::read_ledger(Log::open(path).ok()?, run.wanted()).ok()?;
+            Some((path.clone(), Account::of(session)))
+        };
+        let mut seen = HashSet::new();
+        let mut new = |paths: Vec<PathBuf>| -> Vec<PathBuf> {
+            paths.into_iter().filter(|path| seen.insert(path.clone())).collect()
+        };
+        let (named, around) = (new(self.named), new(self.around));
+        let named: Vec<(PathBuf, Account)> = named.par_iter().filter_map(read).collect();
+        let around: Vec<(PathBuf, Account)> = around.par_iter().filter_map(read).collect();
+        let mut accounts = named;
+        let asked = accounts.len();
+        accounts.extend(around);
+        // Owners that are named by a path lie anywhere.
+        let mut next = 0;
+        while next < accounts.len() && accounts.len() < asked + HIGHEST + next {
+            let (path, account) = &accounts[next];
+            next += 1;
+            let Some(parent) = &account.parent else { continue };
+            if accounts.iter().any(|(_, other)| other.session == *parent) {
+                continue;
+            }
+            let found = find_parent(run, parent, Some(path)).ok();
+            let known = |found: &PathBuf| accounts.iter().any(|(path, _)| path == found);
+            accounts.extend(found.filter(|found| !known(found)).and_then(|found| read(&found)));
+        }
+        let derived = derived(&accounts, asked, args);
+        // A session may have several files, each with calls of its own.
+        let scattered = |client: &str| {
+            format::by_name(client).is_some_and(|format| format.layout().scattered())
+        };
+        let own: HashSet<Arc<str>> = accounts[..asked]
+            .iter()
+            .filter(|(_, account)| scattered(account.client))
+            .map(|(_, account)| Arc::clone(&account.session))
+            .collect();
+        for (_, account) in &mut accounts[asked..] {
+            account.counted = derived.contains(&account.session) || own.contains(&account.session);
+        }
+        accounts.sort_by(|(a, _), (b, _)| a.cmp(b));
+        let mut accounts: Vec<Account> = accounts.into_iter().map(|(_, account)| account).collect();
+        ledger::align(&mut accounts);
+        accounts
+    }
+}
+
+/// The sessions that derive from the first `asked` ones: side sessions and subagents, forks if asked for.
+fn derived(accounts: &[(PathBuf, Account)], asked: usize, args: &Args) -> HashSet<Arc<str>> {
+    let mut found = HashSet::new();
+    if args.own {
+        return found;
+    }
+    let mut children: HashMap<&str, Vec<&Account>> = HashMap::new();
+    for (_, account) in &accounts[asked..] {
+        if let Some(parent) = &account.parent {
+            children.entry(parent).or_default().push(account);
+        }
+    }
+    let named = accounts[..asked].iter().map(|(_, account)| Arc::clone(&account.session));
+    let mut members: HashSet<Arc<str>> = named.collect();
+    let mut open: Vec<Arc<str>> = members.iter().cloned().collect();
+    while let Some(parent) = open.pop() {
+        for child in children.get(parent.as_ref()).into_iter().flatten() {
+            let follows = args.include_forks || child.kind != "fork";
+            if follows && members.insert(Arc::clone(&child.session)) {
+                found.insert(Arc::clone(&child.session));
+                open.push(Arc::clone(&child.session));
+            }
+        }
+    }
+    found
+}

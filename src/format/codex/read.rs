@@ -1,0 +1,582 @@
+//! Codex's lines as facts.
+
+use chrono::{DateTime, Utc};
+use serde::de::Error as _;
+use serde_json::value::RawValue;
+
+use super::{
+    BARE, CONTEXT, LEGACY, PAGINATED, SETTINGS, WRAPPED, millis_of, tally::Tally, wire,
+    wire::Shape, write,
+};
+use crate::{
+    fact::{Carrier, Ending, Fact, Facts, Header, Id, Role},
+    finding::Code,
+    format::{
+        Fault, Reader,
+        json::{self, Text, place},
+    },
+    log::Line,
+};
+
+/// How much of a first prompt is kept.
+const PROMPT: usize = 200;
+
+/// Reads one rollout, or a chain of them.
+#[derive(Default)]
+pub(super) struct CodexReader {
+    /// Whether the file in hand is the session's own; a log of one file is.
+    base: bool,
+    /// Whether the first line of the file in hand was seen.
+    begun: bool,
+    /// How many lines of it its client can decode: by this it names turns that have no name.
+    decoded: u32,
+    /// Whether its lines are numbered.
+    paginated: bool,
+    /// In an agent's own file: the number at which its own part begins. Of the copies before it the client shows no turn.
+    shown_from: u32,
+    /// Whether its lines are bare items.
+    bare: bool,
+    /// The turn that is open by what was written down.
+    turn: Option<String>,
+    /// Whether the settings were written down; then context lines do not stand for them.
+    settings: bool,
+    /// When the session began, in milliseconds.
+    began: Option<i64>,
+    /// In bare logs: whether the model spoke last, so that what it says now is the same response.
+    speaking: bool,
+    tally: Tally,
+}
+
+impl Reader for CodexReader {
+    fn part(&mut self, own: bool) {
+        self.base = !own;
+        (self.begun, self.decoded) = (false, 0);
+    }
+
+    fn read(&mut self, line: Line<'_>, facts: &mut Facts) -> Result<(), Fault> {
+        if line.bytes.trim_ascii().is_empty() {
+            return Ok(());
+        }
+        let number = json::index(line);
+        if !std::mem::replace(&mut self.begun, true) {
+            self.decoded = 1;
+            return self.begin(line, facts);
+        }
+        if self.bare {
+            return self.bare_item(line, facts);
+        }
+        let wire::Line { timestamp, ordinal, kind, payload } = serde_json::from_slice(line.bytes)?;
+        let lacks =
+            |what: &str| Fault::from(serde_json::Error::custom(format!("a line without {what}")));
+        // The client drops a line without a time.
+        let timestamp = timestamp.ok_or_else(|| lacks("a timestamp"))?;
+        let (Some(kind), Some(payload)) = (kind, payload) else {
+            return Err(lacks("type or payload"));
+        };
+        let at = parse_time(&timestamp.0);
+        self.number(number, ordinal, facts);
+        if let Some(at) = at {
+            let millis = at.timestamp_millis();
+            facts.time(number, millis);
+            if !self.base && self.began.is_some_and(|began| millis < began) {
+                facts.state(number, Fact::Older);
+            }
+        }
+        let known = matches!(
+            kind.0.as_ref(),
+            "session_meta"
+                | "response_item"
+                | "event_msg"
+                | "turn_context"
+                | "compacted"
+                | "world_state"
+                | "token_usage_record"
+                | "inter_agent_communication_metadata"
+        );
+        self.decoded += u32::from(known);
+        match kind.0.as_ref() {
+            "session_meta" => self.copied_header(number, payload, facts),
+            "response_item" => {
+                let item = serde_json::from_str(payload.get())?;
+                self.item(line, payload, &item, facts);
+                Ok(())
+            }
+            "event_msg" if ordinal.is_some_and(|ordinal| ordinal < self.shown_from) => Ok(()),
+            "event_msg" => {
+                let event = serde_json::from_str(payload.get())?;
+                self.event(line, &event, at, facts);
+                Ok(())
+            }
+            "turn_context" => {
+                let context: wire::Payload<'_> = serde_json::from_str(payload.get())?;
+                let turn = context.turn_id.as_ref().map(|turn| turn.0.as_ref());
+                if let Some(model) = &context.model {
+                    self.tally.context(turn.or(self.turn.as_deref()), &model.0, facts);
+                }
+                if !self.settings {
+                    facts.state(number, Fact::Setting(CONTEXT));
+                }
+                self.decoded -= u32::from(!context.is_current_context());
+                Ok(())
+            }
+            "compacted" => {
+                let compacted = serde_json::from_str(payload.get())?;
+                self.compacted(line, &compacted, facts);
+                Ok(())
+            }
+            "token_usage_record" => {
+                let record = serde_json::from_str(payload.get())?;
+                self.tally.record(&record, number, at, facts);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn is_record(&self, bytes: &[u8]) -> bool {
+        if self.bare {
+            return serde_json::from_slice::<wire::Payload<'_>>(bytes)
+                .is_ok_and(|item| item.kind.is_some());
+        }
+        serde_json::from_slice::<wire::Line<'_>>(bytes).is_ok_and(|line| {
+            line.timestamp.is_some() && line.kind.is_some() && line.payload.is_some()
+        })
+    }
+}
+
+impl CodexReader {
+    /// The first line of a file must be its header.
+    fn begin(&mut self, line: Line<'_>, facts: &mut Facts) -> Result<(), Fault> {
+        let number = json::index(line);
+        if let Ok(claim) = serde_json::from_slice::<wire::Claim<'_>>(line.bytes)
+            && claim.is_bare_header()
+        {
+            self.bare = true;
+            let meta: wire::Meta<'_> = serde_json::from_slice(line.bytes)?;
+            self.own_header(line, &meta, BARE, facts);
+            return Ok(());
+        }
+        let wire::Line { timestamp, ordinal, kind, payload } = serde_json::from_slice(line.bytes)?;
+        let missing = |what: &str| Fault::new(Code::HeaderMissing, what);
+        let (Some(_), Some(payload)) = (kind.filter(|kind| kind.0 == "session_meta"), payload)
+        else {
+            return Err(missing("the first line is no session header"));
+        };
+        let meta: wire::Meta<'_> = serde_json::from_str(payload.get())?;
+        self.paginated = meta.is_paginated();
+        self.shown_from =
+            meta.subagent_history_start_ordinal.filter(|_| self.paginated).unwrap_or(0);
+        self.number(number, ordinal, facts);
+        let Some(id) = &meta.id else { return Err(missing("the session header has no id")) };
+        let id = facts.id(&id.0);
+        facts.state(number, Fact::Joined(id));
+        if self.base {
+            return Ok(());
+        }
+        let version = match meta.history_mode {
+            _ if self.paginated => PAGINATED,
+            Some(_) => LEGACY,
+            None => WRAPPED, // Until a turn is written down.
+        };
+        self.own_header(line, &meta, version, facts);
+        let needed = [
+            ("timestamp", timestamp.is_some() && meta.timestamp.is_some()),
+            ("cwd", meta.cwd.is_some()),
+            ("originator", meta.originator.is_some()),
+            ("cli_version", meta.cli_version.is_some()),
+        ];
+        match needed.iter().find(|(_, there)| !there) {
+            Some((name, _)) => Err(missing(&format!(
+                "the session header lacks `{name}`, and its client does not open it"
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    fn own_header(
+        &mut self,
+        line: Line<'_>,
+        meta: &wire::Meta<'_>,
+        version: u32,
+        facts: &mut Facts,
+    ) {
+        let text = |text: &Option<Text<'_>>| text.as_ref().map(Text::owned);
+        let (subagent, spawner) = meta.spawned();
+        let created = meta.timestamp.as_ref().and_then(|time| parse_time(&time.0));
+        let id = text(&meta.id).unwrap_or_default();
+        let parent =
+            text(&meta.forked_from_id).or(spawner).or_else(|| text(&meta.parent_thread_id));
+        self.began = created.map(|created| created.timestamp_millis());
+        self.tally.child = parent.is_some();
+        self.tally.makers = vec![(id.as_str().into(), millis_of(&id).or(self.began))];
+        let number = json::index(line);
+        if let Some(prompt) = meta.base_instructions.or(meta.instructions)
+            && prompt.get() != "null"
+        {
+            facts.state(number, Fact::Prompt(place(line, Some(prompt))));
+        }
+        facts.header = Some(Header {
+            line: Some(number),
+            id,
+            version,
+            cwd: text(&meta.cwd),
+            parent,
+            created,
+            seed_length: meta.subagent_history_start_ordinal.map(u64::from),
+            subagent,
+            ..Header::default()
+        });
+    }
+
+    /// A fork copies the headers of its ancestors; only the first one is about the file.
+    fn copied_header(
+        &mut self,
+        number: u32,
+        payload: &RawValue,
+        facts: &mut Facts,
+    ) -> Result<(), Fault> {
+        let meta: wire::Meta<'_> = serde_json::from_str(payload.get())?;
+        let Some(id) = meta.id else { return Ok(()) };
+        let known = facts.id(&id.0);
+        if self.tally.makers.first().is_some_and(|(own, _)| **own == *id.0) {
+            return Ok(());
+        }
+        facts.state(number, Fact::Joined(known));
+        let began = meta.timestamp.and_then(|time| parse_time(&time.0));
+        let began = millis_of(&id.0).or(began.map(|began| began.timestamp_millis()));
+        self.tally.makers.push((id.0.as_ref().into(), began));
+        // 0.80 leaves no other mark of the parent.
+        if let Some(header) = facts.header.as_mut().filter(|header| header.parent.is_none()) {
+            header.parent = Some(id.owned());
+            self.tally.child = true;
+        }
+        Ok(())
+    }
+
+    fn number(&self, line: u32, ordinal: Option<u32>, facts: &mut Facts) {
+        match ordinal {
+            _ if !self.paginated => {}
+            Some(first) => facts.state(line, Fact::Numbered { first, count: 1 }),
+            None => facts.state(line, Fact::Unnumbered),
+        }
+    }
+
+    fn bare_item(&mut self, line: Line<'_>, facts: &mut Facts) -> Result<(), Fault> {
+        let item: wire::Payload<'_> = serde_json::from_slice(line.bytes)?;
+        let Some(kind) = &item.kind else { return Ok(()) };
+        let said = item.role.as_ref().is_some_and(|role| role.0 == "assistant");
+        let spoke = match wire::shape(&kind.0) {
+            Shape::Message => said,
+            Shape::Call | Shape::Other => true,
+            Shape::Result => false,
+            Shape::Unseen => return Ok(()),
+        };
+        // No usage was written down, so that responses can only be counted.
+        facts.unrecorded += u64::from(spoke && !self.speaking);
+        self.speaking = spoke;
+        let whole: &RawValue = serde_json::from_slice(line.bytes.trim_ascii())?;
+        self.item(line, whole, &item, facts);
+        Ok(())
+    }
+
+    fn item(
+        &mut self,
+        line: Line<'_>,
+        raw: &RawValue,
+        item: &wire::Payload<'_>,
+        facts: &mut Facts,
+    ) {
+        let number = json::index(line);
+        let kind = item.kind.as_ref().map_or("", |kind| kind.0.as_ref());
+        match wire::shape(kind) {
+            Shape::Message => {
+                if let Some(id) = &item.id {
+                    let id = facts.id(&id.0);
+                    facts.state(number, Fact::Named(id));
+                }
+                self.message(line, item, facts);
+            }
+            Shape::Call => {
+                if let Some(call) = &item.call_id {
+                    let call = facts.id(&call.0);
+                    facts.state(number, Fact::Called(call));
+                }
+                facts.state(number, Fact::Attached(place(line, Some(raw))));
+            }
+            Shape::Result => {
+                if let Some(call) = &item.call_id {
+                    let call = facts.id(&call.0);
+                    facts.state(number, Fact::Answered { call, made_up: false });
+                }
+                facts.state(number, Fact::Attached(place(line, Some(raw))));
+            }
+            Shape::Other => facts.state(number, Fact::Attached(place(line, Some(raw)))),
+            Shape::Unseen => {}
+        }
+    }
+
+    fn message(&self, line: Line<'_>, item: &wire::Payload<'_>, facts: &mut Facts) {
+        let number = json::index(line);
+        let role = match item.role.as_ref().map_or("", |role| role.0.as_ref()) {
+            "assistant" => Role::Assistant,
+            "developer" => Role::Developer,
+            "system" => Role::System,
+            _ => Role::User,
+        };
+        facts.state(number, Fact::Said(role, place(line, item.content)));
+        let words = || item.content.map(|content| wire::words(content.get().as_bytes()));
+        match role {
+            Role::User => {
+                if let Some(words) = words().filter(|words| wire::is_typed(words)) {
+                    facts.state(number, Fact::Asked);
+                    prompted(&words, facts);
+                }
+            }
+            Role::Developer => {
+                let id = item.id.as_ref().map_or("", |id| id.0.as_ref());
+                let carrier = match id.get(..12) {
+                    Some(write::NOTE) => Carrier::Note,
+                    Some(write::FRAMING) if self.frames(id, words().as_deref(), facts) => {
+                        Carrier::Framing
+                    }
+                    _ => return,
+                };
+                let mark = facts.id(id);
+                if carrier == Carrier::Framing {
+                    facts.state(number, Fact::Seeded);
+                }
+                facts.state(number, Fact::Carried(carrier, mark));
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether a framing is this session's own: its id is made of the session's.
+    fn frames(&self, id: &str, words: Option<&str>, facts: &Facts) -> bool {
+        let own = facts.header.as_ref().filter(|_| !self.base).map(|header| header.id.as_str());
+        own.zip(words).is_some_and(|(own, words)| write::framing_id(own, words) == id)
+    }
+
+    fn event(
+        &mut self,
+        line: Line<'_>,
+        event: &wire::Payload<'_>,
+        at: Option<DateTime<Utc>>,
+        facts: &mut Facts,
+    ) {
+        let number = json::index(line);
+        let turn = event.turn_id.as_ref().map(|turn| facts.id(&turn.0));
+        match event.kind.as_ref().map_or("", |kind| kind.0.as_ref()) {
+            "task_started" | "turn_started" => {
+                let turn = turn.unwrap_or_else(|| self.unnamed(facts));
+                facts.state(number, Fact::Opened(turn));
+                self.turn = event.turn_id.as_ref().map(Text::owned);
+                if let Some(header) =
+                    facts.header.as_mut().filter(|header| header.version == WRAPPED)
+                {
+                    header.version = LEGACY;
+                }
+            }
+            "task_complete" | "turn_complete" => {
+                facts.state(number, Fact::Closed { turn, how: Ending::Completed });
+                self.turn = None;
+            }
+            "turn_aborted" => {
+                facts.state(number, Fact::Closed { turn, how: Ending::Aborted });
+                self.turn = None;
+            }
+            "user_message" if !self.paginated => {
+                let turn = self.unnamed(facts);
+                facts.state(number, Fact::Implied(turn));
+            }
+            "thread_rolled_back" => {
+                let turns = event.num_turns.unwrap_or(0);
+                facts.state(number, Fact::Retracted { turns, shown: self.paginated });
+            }
+            "token_count" => self.tally.total(event, self.turn.as_deref(), number, at, facts),
+            "thread_settings_applied" if event.thread_settings.is_some() => {
+                self.settings = true;
+                facts.state(number, Fact::Setting(SETTINGS));
+                facts.state(number, Fact::Setting(CONTEXT));
+                let own = facts.header.as_ref().filter(|_| !self.base).map(|header| &header.id);
+                if event
+                    .thread_id
+                    .as_ref()
+                    .is_some_and(|thread| Some(thread.0.as_ref()) == own.map(String::as_str))
+                {
+                    facts.state(number, Fact::Seeded);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The name that the client gives a turn which has none: the place of its first event in the file.
+    fn unnamed(&self, facts: &mut Facts) -> Id {
+        facts.id(&format!("rollout-{}", self.decoded.saturating_sub(1)))
+    }
+
+    fn compacted(&self, line: Line<'_>, compacted: &wire::Payload<'_>, facts: &mut Facts) {
+        let number = json::index(line);
+        let list = compacted
+            .replacement_history
+            .and_then(|raw| serde_json::from_str::<Vec<&RawValue>>(raw.get()).ok());
+        let Some(list) = list else {
+            facts.state(number, Fact::Condensed);
+            facts.state(number, Fact::Said(Role::User, place(line, compacted.message)));
+            return;
+        };
+        if let Some(response) = &compacted.compaction_response_id {
+            Tally::compaction(&response.0, facts);
+        }
+        facts.state(number, Fact::Compacted { kept: None });
+        for raw in list {
+            let Ok(item) = serde_json::from_str::<wire::Payload<'_>>(raw.get()) else { continue };
+            match wire::shape(item.kind.as_ref().map_or("", |kind| kind.0.as_ref())) {
+                Shape::Message => self.message(line, &item, facts),
+                Shape::Unseen => {}
+                _ => facts.state(number, Fact::Attached(place(line, Some(raw)))),
+            }
+        }
+    }
+}
+
+fn prompted(words: &str, facts: &mut Facts) {
+    if facts.first_prompt.is_none() {
+        facts.first_prompt = Some(words.chars().take(PROMPT).collect());
+    }
+}
+
+fn parse_time(text: &str) -> Option<DateTime<Utc>> {
+    DateTime::parse_from_rfc3339(text).ok().map(|time| time.to_utc())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use crate::{
+        finding::Code,
+        format::by_name,
+        log::Log,
+        session::{At, Boundary, Session},
+    };
+
+    const OWN: &str = "01a22820-a1cd-78f0-a7db-aadcf675cf49";
+
+    fn line(kind: &str, payload: &str) -> String {
+        format!(r#"{{"timestamp":"2026-01-01T10:00:01.000Z","type":"{kind}","payload":{payload}}}"#)
+    }
+
+    fn event(kind: &str, more: &str) -> String {
+        line("event_msg", &format!(r#"{{"type":"{kind}"{more}}}"#))
+    }
+
+    fn says(role: &str, text: &str) -> String {
+        let content = format!(r#"[{{"type":"input_text","text":"{text}"}}]"#);
+        line(
+            "response_item",
+            &format!(r#"{{"type":"message","role":"{role}","content":{content}}}"#),
+        )
+    }
+
+    fn session(lines: &[String]) -> Session {
+        let meta = format!(
+            r#"{{"id":"{OWN}","timestamp":"2026-01-01T10:00:00.000Z","cwd":"/home/ada","originator":"codex_exec","cli_version":"0.80.0"}}"#
+        );
+        let text = [&[line("session_meta", &meta)], lines].concat().join("\n") + "\n";
+        Session::read(Log::spool(Cursor::new(text)).unwrap(), by_name("codex")).unwrap()
+    }
+
+    fn asks(text: &str) -> [String; 2] {
+        [says("user", text), event("user_message", &format!(r#","message":"{text}""#))]
+    }
+
+    #[test]
+    fn a_turn_that_is_not_written_down_goes_up_to_the_next_prompt() {
+        let count = event("token_count", r#","info":null"#);
+        let lines = [
+            &asks("one")[..],
+            &[says("assistant", "1"), count.clone()],
+            &asks("two"),
+            &[says("assistant", "2"), count],
+        ]
+        .concat();
+        let session = session(&lines);
+        let thread = session.thread(None).unwrap();
+        let turns: Vec<_> = thread
+            .turns
+            .list
+            .iter()
+            .map(|turn| (turn.first, turn.last, turn.how.is_some()))
+            .collect();
+        assert_eq!(turns, [(0, 3, true), (4, 7, true)]);
+        assert_eq!(thread.turn_names(), ["rollout-2", "rollout-6"]);
+    }
+
+    #[test]
+    fn a_turn_without_an_answer_is_open() {
+        let session = session(&asks("one"));
+        let thread = session.thread(None).unwrap();
+        assert!(thread.turns.open().is_some());
+        assert!(Boundary::find(&thread, &At::Tip, false).is_err());
+    }
+
+    #[test]
+    fn two_prompts_in_one_written_turn_are_one_turn() {
+        let turn = |kind: &str| event(kind, r#","turn_id":"t1""#);
+        let lines = [
+            &[turn("task_started")][..],
+            &asks("one"),
+            &[says("assistant", "1")],
+            &asks("and"),
+            &[says("assistant", "2"), turn("task_complete")],
+        ]
+        .concat();
+        let session = session(&lines);
+        assert_eq!(session.thread(None).unwrap().turns.list.len(), 1);
+    }
+
+    #[test]
+    fn a_mark_takes_back_the_last_turns_and_what_was_said_in_them() {
+        let lines = [
+            &asks("one")[..],
+            &[says("assistant", "1")],
+            &asks("two"),
+            &[says("assistant", "2"), event("thread_rolled_back", r#","num_turns":1"#)],
+            &asks("three"),
+            &[says("assistant", "3")],
+        ]
+        .concat();
+        let session = session(&lines);
+        let thread = session.thread(None).unwrap();
+        assert_eq!(thread.turns.list.len(), 2);
+        assert_eq!(thread.history(thread.path().len(), 0).len(), 4);
+        // A cut through what was taken back is none.
+        assert!(Boundary::find(&thread, &At::Line(6), false).is_err());
+    }
+
+    #[test]
+    fn an_old_compaction_keeps_a_persons_words() {
+        let summary = line("compacted", r#"{"message":"Summary."}"#);
+        let lines = [
+            &asks("one")[..],
+            &[says("user", "<environment_context>x"), says("assistant", "1"), summary],
+        ]
+        .concat();
+        let session = session(&lines);
+        let thread = session.thread(None).unwrap();
+        let texts: Vec<String> = thread
+            .history(thread.path().len(), 0)
+            .iter()
+            .map(|message| crate::session::history::unfold(&session, message).unwrap().text)
+            .collect();
+        assert_eq!(texts, ["one", "Summary."]);
+    }
+
+    #[test]
+    fn a_line_that_the_client_drops_is_found() {
+        let session = session(&[r#"{"type":"event_msg","payload":{"type":"x"}}"#.into()]);
+        assert_eq!(session.findings[0].code, Code::LineCorrupt);
+    }
+}

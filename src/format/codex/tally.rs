@@ -1,0 +1,269 @@
+//! What was paid: records of single responses where there are any, else the steps of a running total.
+
+use std::{collections::HashMap, sync::Arc};
+
+use chrono::{DateTime, Utc};
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::{millis_of, wire};
+use crate::{
+    fact::{Facts, Tokens, Usage},
+    format::json::count,
+};
+
+/// Counters as the client gives them, which a copy keeps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Vector {
+    input: u64,
+    cached: u64,
+    written: u64,
+    output: u64,
+    reasoning: u64,
+}
+
+impl Vector {
+    pub fn of(counts: &wire::Counts<'_>) -> Self {
+        Self {
+            input: count(counts.input_tokens),
+            cached: count(counts.cached_input_tokens),
+            written: count(counts.cache_write_input_tokens),
+            output: count(counts.output_tokens),
+            reasoning: count(counts.reasoning_output_tokens),
+        }
+    }
+
+    /// The step from `before`; none where some counter went back.
+    fn since(self, before: Self) -> Option<Self> {
+        Some(Self {
+            input: self.input.checked_sub(before.input)?,
+            cached: self.cached.checked_sub(before.cached)?,
+            written: self.written.checked_sub(before.written)?,
+            output: self.output.checked_sub(before.output)?,
+            reasoning: self.reasoning.checked_sub(before.reasoning)?,
+        })
+    }
+
+    /// As counters that have nothing in common.
+    pub fn tokens(self) -> Tokens {
+        Tokens {
+            input: self.input.saturating_sub(self.cached).saturating_sub(self.written),
+            cache_read: self.cached,
+            cache_write_5m: self.written,
+            cache_write_1h: 0,
+            output: self.output,
+            reasoning: self.reasoning,
+        }
+    }
+
+    fn key(self) -> String {
+        format!("{}.{}.{}.{}", self.input, self.cached, self.written, self.output)
+    }
+}
+
+/// A session that may have made a call, and when it began, in milliseconds.
+pub(super) type Maker = (Arc<str>, Option<i64>);
+
+/// The memory of one file.
+#[derive(Default)]
+pub(super) struct Tally {
+    /// The file's own session first, then those whose headers it copied.
+    pub makers: Vec<Maker>,
+    /// Whether the session has a parent, so that records may be copies.
+    pub child: bool,
+    /// Whether single responses were recorded: from then on the running totals say the same again.
+    recorded: bool,
+    total: Option<Vector>,
+    resets: u32,
+    /// The models of turns, and the one in force.
+    models: HashMap<String, Arc<str>>,
+    model: Option<Arc<str>>,
+    /// The records of the latest turn, as indices into [`Facts::usages`].
+    recent: (String, Vec<usize>),
+}
+
+impl Tally {
+    /// A context line names the model of a turn, and of what stands below it. At a compaction it stands behind the usage.
+    pub fn context(&mut self, turn: Option<&str>, model: &str, facts: &mut Facts) {
+        let model = facts.word(model);
+        self.model = Some(Arc::clone(&model));
+        let Some(turn) = turn else { return };
+        self.models.insert(turn.to_owned(), Arc::clone(&model));
+        if self.recent.0 == turn {
+            for at in &self.recent.1 {
+                facts.usages[*at].model = Some(Arc::clone(&model));
+            }
+        }
+    }
+
+    fn model_of(&self, turn: Option<&str>) -> Option<Arc<str>> {
+        turn.and_then(|turn| self.models.get(turn)).or(self.model.as_ref()).cloned()
+    }
+
+    fn spend(&mut self, usage: Usage, turn: Option<&str>, facts: &mut Facts) {
+        let at = facts.usages.len();
+        facts.spend(usage);
+        let Some(turn) = turn.filter(|_| facts.usages.len() > at) else { return };
+        if self.recent.0 != turn {
+            self.recent = (turn.to_owned(), Vec::new());
+        }
+        self.recent.1.push(at);
+    }
+
+    /// One response.
+    pub fn record(
+        &mut self,
+        payload: &wire::Payload<'_>,
+        line: u32,
+        at: Option<DateTime<Utc>>,
+        facts: &mut Facts,
+    ) {
+        self.recorded = true;
+        let counts = payload.usage.and_then(|raw| serde_json::from_str(raw.get()).ok());
+        let (Some(counts), Some(key)) = (counts, &payload.response_id) else { return };
+        let turn = payload.turn_id.as_ref().map(|turn| turn.0.as_ref());
+        let owner = payload.thread_id.as_ref().map(|thread| facts.word(&thread.0));
+        let own = self.makers.first().map(|(id, _)| id);
+        let usage = Usage {
+            line,
+            key: key.owned().into(),
+            model: self.model_of(turn),
+            at,
+            tokens: Vector::of(&counts).tokens(),
+            inherited: Some(owner.is_some() && owner.as_ref() != own),
+            owner,
+            ..Usage::default()
+        };
+        self.spend(usage, turn, facts);
+    }
+
+    /// A running total. The same again is no call; a smaller one was started anew.
+    pub fn total(
+        &mut self,
+        payload: &wire::Payload<'_>,
+        turn: Option<&str>,
+        line: u32,
+        at: Option<DateTime<Utc>>,
+        facts: &mut Facts,
+    ) {
+        let info =
+            payload.info.and_then(|raw| serde_json::from_str::<wire::Info<'_>>(raw.get()).ok());
+        let Some(info) = info.filter(|_| !self.recorded) else { return };
+        let total = info.total_token_usage.as_ref().map(Vector::of);
+        let last = info.last_token_usage.as_ref().map(Vector::of);
+        let spent = match (total, self.total) {
+            (Some(total), Some(before)) if total == before => return,
+            (Some(total), Some(before)) => total.since(before).unwrap_or_else(|| {
+                self.resets += 1; // else the step equals the last response, unless a line was lost
+                last.unwrap_or(total)
+            }),
+            // A child starts with its parent's total, so that the first one says nothing.
+            (Some(total), None) => last.unwrap_or(total),
+            (None, _) => match last {
+                Some(last) => last,
+                None => return,
+            },
+        };
+        self.total = total.or(self.total);
+        let (owner, inherited) = self.maker(turn, at);
+        let figures = format!(
+            "{} {} {}",
+            total.map_or_else(String::new, Vector::key),
+            last.map_or_else(String::new, Vector::key),
+            self.resets
+        );
+        let moment = match total {
+            Some(_) => String::new(),
+            None => at.map_or_else(String::new, |at| at.to_rfc3339()),
+        };
+        let usage = Usage {
+            line,
+            // Who made it, and the figures.
+            key: format!("{owner} {figures}{moment}").into(),
+            weak: total.is_none(),
+            model: self.model_of(turn),
+            at,
+            tokens: spent.tokens(),
+            inherited,
+            owner: Some(owner),
+            figures: Some(xxh3_128(figures.as_bytes())),
+            ..Usage::default()
+        };
+        self.spend(usage, turn, facts);
+    }
+
+    /// Who made a call: the youngest of the sessions that were there when its turn began. A copied line without a turn
+    /// has the time of the copy, so that its owner is not known.
+    fn maker(&self, turn: Option<&str>, at: Option<DateTime<Utc>>) -> (Arc<str>, Option<bool>) {
+        let own = self.makers.first().map_or_else(|| "".into(), |(id, _)| Arc::clone(id));
+        if !self.child {
+            return (own, Some(false));
+        }
+        let turned = turn.and_then(millis_of);
+        let Some(time) = turned.or_else(|| at.map(|at| at.timestamp_millis())) else {
+            return (own, None);
+        };
+        let there =
+            self.makers.iter().filter(|(_, began)| began.is_some_and(|began| began <= time));
+        let maker = there.max_by_key(|(_, began)| *began).or(self.makers.last());
+        match maker {
+            Some((id, _)) if *id != own => (Arc::clone(id), Some(true)),
+            // Older than all of them: of an ancestor whose header is not here.
+            _ if self
+                .makers
+                .first()
+                .is_some_and(|(_, began)| began.is_some_and(|began| began > time)) =>
+            {
+                (own, Some(true))
+            }
+            _ => (own, turned.map(|_| false)),
+        }
+    }
+
+    /// Marks the call that a compaction was.
+    pub fn compaction(response: &str, facts: &mut Facts) {
+        let key = response.to_owned().into();
+        let kind = facts.word("compaction");
+        if let Some(usage) = facts.usages.iter_mut().rev().find(|usage| usage.key == key) {
+            usage.kind = Some(kind);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fact::Keep;
+
+    fn info(total: u64, last: u64) -> String {
+        let counts = |input: u64| {
+            format!(r#"{{"input_tokens":{input},"output_tokens":10,"total_tokens":{input}}}"#)
+        };
+        format!(
+            r#"{{"type":"token_count","info":{{"total_token_usage":{},"last_token_usage":{}}}}}"#,
+            counts(total).replace(":10,", &format!(":{},", total / 10)),
+            counts(last)
+        )
+    }
+
+    fn spent(events: &[(u64, u64)]) -> Vec<u64> {
+        let mut facts = Facts::new(Keep::All);
+        let mut tally = Tally { makers: vec![("own".into(), None)], ..Tally::default() };
+        for (line, (total, last)) in (0..).zip(events) {
+            let text = info(*total, *last);
+            let payload = serde_json::from_str(&text).unwrap();
+            tally.total(&payload, None, line, None, &mut facts);
+        }
+        facts.usages.iter().map(|usage| usage.tokens.input).collect()
+    }
+
+    #[test]
+    fn a_running_total_is_paid_by_its_steps() {
+        assert_eq!(spent(&[(100, 100), (100, 100), (300, 200)]), [100, 200]);
+        // An estimate in place of the last response says nothing as long as the total stands still.
+        assert_eq!(spent(&[(100, 100), (100, 999)]), [100]);
+        // A lost line: the step is more than the last response.
+        assert_eq!(spent(&[(100, 100), (400, 100)]), [100, 300]);
+        // A counter that starts anew, and a child that starts with its parent's.
+        assert_eq!(spent(&[(500, 100), (120, 120)]), [100, 120]);
+    }
+}

@@ -1,0 +1,433 @@
+//! Codex's JSON as borrowing structs: only the fields that we use.
+
+use std::{borrow::Cow, ops::Range};
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::{
+    fact::Base,
+    format::{
+        Unfolded,
+        json::{Text, range},
+    },
+};
+
+/// What tells a rollout's line from others.
+#[derive(Deserialize)]
+pub(super) struct Claim<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Option<Text<'a>>,
+    #[serde(borrow)]
+    payload: Option<&'a RawValue>,
+    #[serde(borrow)]
+    record_type: Option<Text<'a>>,
+    #[serde(borrow)]
+    id: Option<Text<'a>>,
+    #[serde(borrow)]
+    timestamp: Option<Text<'a>>,
+}
+
+impl Claim<'_> {
+    pub fn is_ours(&self) -> bool {
+        let wrapped = |kind: &Text<'_>| {
+            [
+                "session_meta",
+                "response_item",
+                "event_msg",
+                "turn_context",
+                "compacted",
+                "world_state",
+            ]
+            .contains(&kind.0.as_ref())
+                && self.payload.is_some_and(|payload| payload.get().starts_with('{'))
+        };
+        match &self.kind {
+            Some(kind) => wrapped(kind),
+            None => self.record_type.is_some() || self.is_bare_header(),
+        }
+    }
+
+    pub fn is_bare_header(&self) -> bool {
+        self.kind.is_none()
+            && self.timestamp.is_some()
+            && self.id.as_ref().is_some_and(|id| uuid::Uuid::parse_str(&id.0).is_ok())
+    }
+}
+
+/// Any line: the envelope.
+#[derive(Deserialize)]
+pub(super) struct Line<'a> {
+    #[serde(borrow)]
+    pub timestamp: Option<Text<'a>>,
+    pub ordinal: Option<u32>,
+    #[serde(rename = "type", borrow)]
+    pub kind: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub payload: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Numbered {
+    pub ordinal: Option<u64>,
+}
+
+/// What the payloads of lines, and items of the model's history, have in them.
+#[derive(Deserialize)]
+pub(super) struct Payload<'a> {
+    #[serde(rename = "type", borrow)]
+    pub kind: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub id: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub role: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub content: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub call_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub turn_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub thread_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub response_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub compaction_response_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub message: Option<&'a RawValue>,
+    pub num_turns: Option<u32>,
+    #[serde(borrow)]
+    pub info: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub usage: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub thread_settings: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub replacement_history: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub model: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub sandbox_policy: Option<&'a RawValue>,
+}
+
+impl Payload<'_> {
+    /// Whether the client of today can decode a context line: 0.47 named the kind of a sandbox by another key.
+    pub fn is_current_context(&self) -> bool {
+        #[derive(Deserialize)]
+        struct Policy<'a> {
+            #[serde(rename = "type", borrow)]
+            kind: Option<Text<'a>>,
+        }
+        let Some(policy) = self.sandbox_policy else { return true };
+        serde_json::from_str::<Policy<'_>>(policy.get()).is_ok_and(|policy| policy.kind.is_some())
+    }
+}
+
+/// The header of a file.
+#[derive(Deserialize)]
+pub(super) struct Meta<'a> {
+    #[serde(borrow)]
+    pub id: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub session_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub timestamp: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub cwd: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub originator: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub cli_version: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub source: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub base_instructions: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub instructions: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub history_mode: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub history_base: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub forked_from_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub parent_thread_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub runtime_workspace_roots: Option<&'a RawValue>,
+    pub subagent_history_start_ordinal: Option<u32>,
+    // What a child takes over as it stands.
+    #[serde(borrow)]
+    pub account_scoped: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub thread_source: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub model_provider: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub dynamic_tools: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub memory_mode: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub multi_agent_version: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub git: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub context_window: Option<&'a RawValue>,
+}
+
+impl Meta<'_> {
+    pub fn is_paginated(&self) -> bool {
+        self.history_mode.as_ref().is_some_and(|mode| mode.0 == "paginated")
+    }
+
+    /// Whether an agent of the client's own is at work, and the thread that sent it.
+    pub fn spawned(&self) -> (bool, Option<String>) {
+        let source =
+            self.source.and_then(|source| serde_json::from_str::<Source<'_>>(source.get()).ok());
+        let Some(agent) = source.and_then(|source| source.subagent) else { return (false, None) };
+        let spawn = serde_json::from_str::<Spawn<'_>>(agent.get()).ok();
+        let parent =
+            spawn.and_then(|spawn| spawn.thread_spawn).and_then(|spawn| spawn.parent_thread_id);
+        (true, parent.map(|parent| parent.owned()))
+    }
+}
+
+#[derive(Deserialize)]
+struct Source<'a> {
+    #[serde(borrow)]
+    subagent: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Spawn<'a> {
+    #[serde(borrow)]
+    thread_spawn: Option<SpawnOf<'a>>,
+}
+
+#[derive(Deserialize)]
+struct SpawnOf<'a> {
+    #[serde(borrow)]
+    parent_thread_id: Option<Text<'a>>,
+}
+
+#[derive(Deserialize)]
+struct HistoryBase<'a> {
+    #[serde(borrow)]
+    thread_id: Text<'a>,
+    end_ordinal_exclusive: u64,
+    end_byte_offset: u64,
+}
+
+/// What the file that begins with `line` continues.
+pub(super) fn base(line: &[u8]) -> Option<Base> {
+    let line: Line<'_> = serde_json::from_slice(line).ok()?;
+    line.kind.filter(|kind| kind.0 == "session_meta")?;
+    let meta: Meta<'_> = serde_json::from_str(line.payload?.get()).ok()?;
+    let base: HistoryBase<'_> = serde_json::from_str(meta.history_base?.get()).ok()?;
+    Some(Base {
+        file: base.thread_id.owned(),
+        end: base.end_ordinal_exclusive,
+        bytes: base.end_byte_offset,
+    })
+}
+
+/// A running total, and what the latest response added.
+#[derive(Deserialize)]
+pub(super) struct Info<'a> {
+    #[serde(borrow)]
+    pub total_token_usage: Option<Counts<'a>>,
+    #[serde(borrow)]
+    pub last_token_usage: Option<Counts<'a>>,
+}
+
+/// Counters as the client gives them: what was cached is part of the input, reasoning part of the output.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Counts<'a> {
+    #[serde(borrow)]
+    pub input_tokens: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub cached_input_tokens: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub cache_write_input_tokens: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub output_tokens: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub reasoning_output_tokens: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub total_tokens: Option<&'a RawValue>,
+}
+
+/// A piece of a message's content.
+#[derive(Deserialize)]
+struct Part<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Option<Text<'a>>,
+    #[serde(borrow)]
+    text: Option<Text<'a>>,
+}
+
+/// An item that is no message.
+#[derive(Deserialize)]
+struct Item<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Option<Text<'a>>,
+    #[serde(borrow)]
+    call_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    id: Option<Text<'a>>,
+    #[serde(borrow)]
+    name: Option<&'a RawValue>,
+    #[serde(borrow)]
+    arguments: Option<&'a RawValue>,
+    #[serde(borrow)]
+    input: Option<&'a RawValue>,
+    #[serde(borrow)]
+    action: Option<&'a RawValue>,
+    #[serde(borrow)]
+    output: Option<&'a RawValue>,
+    #[serde(borrow)]
+    summary: Option<&'a RawValue>,
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
+    #[serde(borrow)]
+    encrypted_content: Option<&'a RawValue>,
+}
+
+/// What becomes of an item in the model's history.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shape {
+    Message,
+    Call,
+    Result,
+    /// Seen by the model with the message before it.
+    Other,
+    /// Never sent.
+    Unseen,
+}
+
+pub(super) fn shape(kind: &str) -> Shape {
+    match kind {
+        "message" => Shape::Message,
+        "function_call" | "custom_tool_call" | "local_shell_call" | "tool_search_call" => {
+            Shape::Call
+        }
+        "reasoning"
+        | "web_search_call"
+        | "image_generation_call"
+        | "compaction"
+        | "agent_message"
+        | "compaction_summary"
+        | "context_compaction" => Shape::Other,
+        kind if kind.ends_with("_output") => Shape::Result,
+        _ => Shape::Unseen,
+    }
+}
+
+/// The words of a message: a list of parts, or a string.
+pub(super) fn unfold(body: &[u8]) -> Unfolded {
+    Unfolded { text: words(body), ..Unfolded::default() }
+}
+
+pub(super) fn words(body: &[u8]) -> String {
+    if body.first() == Some(&b'"') {
+        return serde_json::from_slice::<Cow<'_, str>>(body).unwrap_or_default().into_owned();
+    }
+    let parts = serde_json::from_slice::<Vec<Part<'_>>>(body).unwrap_or_default();
+    let texts = parts.into_iter().filter_map(|part| match (part.kind, part.text) {
+        (_, Some(text)) => Some(text.0.into_owned()),
+        (Some(kind), None) if kind.0 == "input_image" => Some("[image]".into()),
+        _ => None,
+    });
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+/// Adds a call or a result.
+pub(super) fn unfold_item(item: &[u8], into: &mut Unfolded) {
+    let Ok(item) = serde_json::from_slice::<Item<'_>>(item) else { return };
+    let kind = item.kind.unwrap_or_default();
+    let Some(id) = item.call_id.or(item.id).map(|id| id.owned()) else { return };
+    let text = |raw: &RawValue| {
+        serde_json::from_str::<Cow<'_, str>>(raw.get())
+            .map_or_else(|_| raw.get().to_owned(), Cow::into_owned)
+    };
+    match shape(&kind.0) {
+        Shape::Call => {
+            let name = item.name.map_or_else(|| kind.0.trim_end_matches("_call").to_owned(), text);
+            let arguments =
+                item.arguments.or(item.input).or(item.action).map_or_else(String::new, text);
+            into.calls.push((id, name, arguments));
+        }
+        Shape::Result => into.results.push(id),
+        _ => {}
+    }
+}
+
+/// What the model sees of an item, in the order in which it is hashed.
+pub(super) fn seen(bytes: &[u8]) -> Vec<Range<usize>> {
+    let Ok(item) = serde_json::from_slice::<Item<'_>>(bytes) else { return Vec::new() };
+    let kind = item.kind.unwrap_or_default();
+    let values = match shape(&kind.0) {
+        Shape::Call => vec![item.name, item.arguments.or(item.input).or(item.action)],
+        Shape::Result => vec![item.output],
+        Shape::Other => vec![item.summary, item.content, item.encrypted_content, item.action],
+        Shape::Message | Shape::Unseen => Vec::new(),
+    };
+    values.into_iter().flatten().map(|value| range(bytes, value)).collect()
+}
+
+/// Beginnings of user messages that the client puts in a person's place.
+const INJECTED: &[&str] = &[
+    "<environment_context>",
+    "<turn_aborted>",
+    "<subagent_notification>",
+    "<user_action>",
+    "<user_instructions>",
+    "<skill>",
+    "<user_shell_command>",
+    "# AGENTS.md instructions",
+];
+
+/// Whether a person wrote these words.
+pub(super) fn is_typed(words: &str) -> bool {
+    let words = words.trim_start();
+    !INJECTED.iter().any(|beginning| words.starts_with(beginning))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_hashed_of_an_item_is_what_the_model_sees() {
+        let text = |item: &str| -> Vec<String> {
+            seen(item.as_bytes()).into_iter().map(|range| item[range].to_owned()).collect()
+        };
+        assert_eq!(
+            text(
+                r#"{"type":"function_call","id":"fc_1","call_id":"c","arguments":"{}","name":"run"}"#
+            ),
+            [r#""run""#, r#""{}""#]
+        );
+        assert_eq!(
+            text(r#"{"type":"custom_tool_call","call_id":"c","name":"p","input":"x"}"#),
+            [r#""p""#, r#""x""#]
+        );
+        assert_eq!(
+            text(r#"{"type":"function_call_output","call_id":"c","output":"done"}"#),
+            [r#""done""#]
+        );
+        assert_eq!(
+            text(r#"{"type":"reasoning","encrypted_content":"e","content":null,"summary":[]}"#),
+            ["[]", r#""e""#]
+        );
+        assert!(text(r#"{"type":"ghost_snapshot","content":"x"}"#).is_empty());
+    }
+
+    #[test]
+    fn words_of_the_client_are_no_prompts() {
+        for injected in INJECTED {
+            assert!(!is_typed(&format!("{injected}\n...")));
+        }
+        assert!(is_typed("Draft a parser"));
+    }
+}

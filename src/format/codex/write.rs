@@ -1,0 +1,349 @@
+//! New Codex lines, in the client's own order of keys.
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use sha2::{Digest, Sha256};
+
+use super::{PAGINATED, number, wire};
+use crate::{
+    error::Result,
+    fact::{Carrier, Fact, Facts},
+    format::{
+        Adopted, Writer,
+        json::{self, range},
+        seam::{Context, Note, Tip, malformed},
+    },
+    log::Splice,
+};
+
+pub(super) struct CodexWriter;
+
+/// How the ids of our messages begin.
+pub(super) const NOTE: &str = "msg_5e55c711";
+pub(super) const FRAMING: &str = "msg_5e55c710";
+
+#[derive(Serialize)]
+struct Line<'a, T> {
+    timestamp: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ordinal: Option<u64>,
+    r#type: &'static str,
+    payload: T,
+}
+
+/// A child's header: its own identity, and of its parent's what decides requests.
+#[derive(Serialize)]
+struct Meta<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    account_scoped: Option<&'a RawValue>,
+    session_id: &'a str,
+    id: &'a str,
+    forked_from_id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    forked_from_ordinal_exclusive: Option<u64>,
+    timestamp: &'a str,
+    cwd: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    runtime_workspace_roots: Option<Roots<'a>>,
+    originator: Raw<'a>,
+    cli_version: Raw<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instructions: Option<&'a RawValue>,
+    source: Raw<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thread_source: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model_provider: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    base_instructions: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dynamic_tools: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    memory_mode: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    history_mode: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    history_base: Option<HistoryBase<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    multi_agent_version: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    context_window: Option<Window>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    git: Option<&'a RawValue>,
+}
+
+#[derive(Serialize)]
+struct HistoryBase<'a> {
+    thread_id: &'a str,
+    end_ordinal_exclusive: u64,
+    end_byte_offset: u64,
+}
+
+#[derive(Serialize)]
+struct Window {
+    window_id: String,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Roots<'a> {
+    Kept(&'a RawValue),
+    Own([&'a str; 1]),
+}
+
+/// A value as it stands in the parent's header, or what stands in for it: the client does not open a log without.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Raw<'a> {
+    Kept(&'a RawValue),
+    Own(&'static str),
+}
+
+impl<'a> Raw<'a> {
+    fn of(raw: Option<&'a RawValue>, own: &'static str) -> Self {
+        raw.map_or(Self::Own(own), Self::Kept)
+    }
+}
+
+#[derive(Serialize)]
+struct Message<'a> {
+    r#type: &'static str,
+    id: &'a str,
+    role: &'static str,
+    content: [Part<'a>; 1],
+}
+
+#[derive(Serialize)]
+struct Part<'a> {
+    r#type: &'static str,
+    text: &'a str,
+}
+
+/// The values of a settings line that a child has of its own.
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    #[serde(borrow)]
+    timestamp: Option<&'a RawValue>,
+    #[serde(borrow)]
+    ordinal: Option<&'a RawValue>,
+    #[serde(borrow)]
+    payload: Option<Settings<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Settings<'a> {
+    #[serde(borrow)]
+    thread_id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    thread_settings: Option<Folders<'a>>,
+    #[serde(borrow)]
+    cwd: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Folders<'a> {
+    #[serde(borrow)]
+    cwd: Option<&'a RawValue>,
+    #[serde(borrow)]
+    runtime_workspace_roots: Option<&'a RawValue>,
+}
+
+impl Writer for CodexWriter {
+    fn header(&self, context: Context<'_>) -> Vec<u8> {
+        let Context { birth, header, .. } = context;
+        let payload =
+            serde_json::from_slice::<wire::Line<'_>>(header).ok().and_then(|line| line.payload);
+        let payload = payload.map_or("{}", RawValue::get);
+        let parent: wire::Meta<'_> =
+            serde_json::from_str(payload).expect("a header that was read can be read again");
+        let paginated = birth.version == PAGINATED;
+        let time = timestamp(birth.at);
+        let own_cwd = parent.cwd.as_ref().map(|cwd| cwd.0.as_ref());
+        let cwd = birth.cwd.as_deref().or(own_cwd).unwrap_or("/");
+        let moved = Some(cwd) != own_cwd;
+        // The provider's cache goes by this id: a side session asks with its parent's.
+        let session = parent.session_id.as_ref().or(parent.id.as_ref()).filter(|_| birth.aside);
+        let is_agent = parent.spawned().0;
+        let base = birth.base.as_ref();
+        let meta = Meta {
+            account_scoped: parent.account_scoped,
+            session_id: session.map_or(birth.id.as_str(), |session| &session.0),
+            id: &birth.id,
+            forked_from_id: &birth.parent,
+            forked_from_ordinal_exclusive: base.map(|base| base.end),
+            timestamp: &time,
+            cwd,
+            runtime_workspace_roots: parent
+                .runtime_workspace_roots
+                .map(|roots| if moved { Roots::Own([cwd]) } else { Roots::Kept(roots) }),
+            originator: Raw::of(parent.originator, "codex_cli_rs"),
+            cli_version: Raw::of(parent.cli_version, "0.0.0"),
+            instructions: parent.instructions,
+            source: Raw::of(parent.source.filter(|_| !is_agent), "cli"),
+            thread_source: parent.thread_source.filter(|_| !is_agent),
+            model_provider: parent.model_provider,
+            base_instructions: parent.base_instructions,
+            dynamic_tools: parent.dynamic_tools,
+            memory_mode: parent.memory_mode,
+            history_mode: parent.history_mode.as_ref().map(|mode| mode.0.as_ref()),
+            history_base: base.map(|base| HistoryBase {
+                thread_id: &base.file,
+                end_ordinal_exclusive: base.end,
+                end_byte_offset: base.bytes,
+            }),
+            multi_agent_version: parent.multi_agent_version,
+            context_window: parent
+                .context_window
+                .map(|_| Window { window_id: uuid("", &digest(&["sessctl/window/1", &birth.id])) }),
+            git: parent.git,
+        };
+        let ordinal = paginated.then(|| base.map_or(0, |base| base.end));
+        json::line(&Line { timestamp: &time, ordinal, r#type: "session_meta", payload: meta })
+    }
+
+    fn keeps_header(&self, context: Context<'_>) -> bool {
+        context.birth.version != PAGINATED // A copy begins with the header of what it copies.
+    }
+
+    fn adopt(
+        &self,
+        _index: u32,
+        _read: &dyn Fn() -> Result<Vec<u8>>,
+        _context: Context<'_>,
+    ) -> Result<Adopted> {
+        Ok(Adopted::AsIs) // Turns, calls and records keep their ids; what names the parent goes on to name it.
+    }
+
+    fn renumber(&self, line: &[u8], number: u64) -> Result<Vec<u8>> {
+        let envelope: Envelope<'_> =
+            serde_json::from_slice(line).map_err(|error| malformed(0, &error))?;
+        let mut splice = Splice::default();
+        if let Some(ordinal) = envelope.ordinal {
+            splice.replace(range(line, ordinal), number.to_string());
+        }
+        Ok(splice.apply(line))
+    }
+
+    fn seal(&self, _tip: &mut Tip, _context: Context<'_>) -> Vec<Vec<u8>> {
+        Vec::new()
+    }
+
+    fn restates(&self, context: Context<'_>) -> bool {
+        // Without its own settings a child runs on the model that is configured, not on its parent's. Where the parent
+        // has none, copied context lines say it.
+        context.birth.base.is_some()
+            || context
+                .facts
+                .all()
+                .iter()
+                .any(|stated| stated.fact == Fact::Setting(super::SETTINGS))
+    }
+
+    fn setting(&self, line: &[u8], tip: &mut Tip, context: Context<'_>) -> Result<Vec<u8>> {
+        let envelope: Envelope<'_> =
+            serde_json::from_slice(line).map_err(|error| malformed(0, &error))?;
+        let birth = context.birth;
+        let mut splice = Splice::default();
+        let mut put = |raw: Option<&RawValue>, with: Vec<u8>| {
+            if let Some(raw) = raw {
+                splice.replace(range(line, raw), with);
+            }
+        };
+        put(envelope.timestamp, json::line(&timestamp(birth.at)));
+        put(envelope.ordinal, tip.seq.to_string().into_bytes());
+        tip.seq += 1;
+        if let Some(settings) = envelope.payload {
+            put(settings.thread_id, json::line(&birth.id));
+            let own = context.facts.header.as_ref().and_then(|header| header.cwd.as_deref());
+            if let Some(cwd) = birth.cwd.as_deref().filter(|cwd| Some(*cwd) != own) {
+                put(settings.cwd, json::line(&cwd));
+                if let Some(folders) = settings.thread_settings {
+                    put(folders.cwd, json::line(&cwd));
+                    put(folders.runtime_workspace_roots, json::line(&[cwd]));
+                }
+            }
+        }
+        Ok(splice.apply(line))
+    }
+
+    fn note(
+        &self,
+        note: &Note,
+        at: DateTime<Utc>,
+        tip: &mut Tip,
+        _taken: &dyn Fn(&str) -> bool,
+    ) -> Vec<u8> {
+        let tag = tag(note.carrier);
+        let text = format!("<{tag}>\n{}\n</{tag}>", note.text);
+        let payload = Message {
+            r#type: "message",
+            id: &self.mark(note),
+            role: "developer",
+            content: [Part { r#type: "input_text", text: &text }],
+        };
+        let ordinal = (tip.version == PAGINATED).then_some(tip.seq);
+        tip.seq += 1;
+        json::line(&Line { timestamp: &timestamp(at), ordinal, r#type: "response_item", payload })
+    }
+
+    fn finish(
+        &self,
+        _labels: &[Vec<u8>],
+        _tip: &mut Tip,
+        _context: Context<'_>,
+    ) -> Result<Vec<Vec<u8>>> {
+        Ok(Vec::new()) // Names stand in the client's index or database.
+    }
+
+    fn tip(&self, facts: &Facts, _path: &[u32], _last: Option<&[u8]>) -> Tip {
+        let last = facts.all().iter().rev().find_map(|stated| number(facts, stated.line));
+        let version = facts.header.as_ref().map_or(0, |header| header.version);
+        Tip {
+            last: None,
+            seq: last.map_or(0, |last| u64::from(last) + 1),
+            time: facts.newest,
+            version,
+            ..Tip::default()
+        }
+    }
+
+    fn mark(&self, note: &Note) -> String {
+        let prefix = if note.carrier == Carrier::Note { NOTE } else { FRAMING };
+        uuid(prefix, &note.digest)
+    }
+}
+
+fn tag(carrier: Carrier) -> &'static str {
+    match carrier {
+        Carrier::Note => "sidechat_note",
+        Carrier::Framing => "sidechat_framing",
+    }
+}
+
+/// The id of the framing of session `own` that says `words`, tag included.
+pub(super) fn framing_id(own: &str, words: &str) -> String {
+    let tag = tag(Carrier::Framing);
+    let text = words
+        .strip_prefix(&format!("<{tag}>\n"))
+        .and_then(|words| words.strip_suffix(&format!("\n</{tag}>")))
+        .unwrap_or(words);
+    uuid(FRAMING, &digest(&["sessctl/framing/1", own, text]))
+}
+
+fn digest(parts: &[&str]) -> String {
+    json::hex(&Sha256::digest(json::line(parts)))
+}
+
+/// A digest as a `UUIDv8`, behind `prefix` in place of the first eight digits.
+fn uuid(prefix: &str, d: &str) -> String {
+    let digit = d.as_bytes()[7];
+    let low = if digit.is_ascii_digit() { digit - b'0' } else { digit - b'a' + 10 } & 3;
+    let variant = ['8', '9', 'a', 'b'][usize::from(low)];
+    let prefix = if prefix.is_empty() { &d[23..31] } else { prefix };
+    format!("{prefix}-{}-8{}-{variant}{}-{}", &d[..4], &d[4..7], &d[8..11], &d[11..23])
+}
+
+fn timestamp(at: DateTime<Utc>) -> String {
+    at.to_rfc3339_opts(SecondsFormat::Millis, true)
+}
