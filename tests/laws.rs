@@ -333,10 +333,8 @@ fn read(bytes: &[u8]) -> Session {
 }
 
 fn birth(session: &Session, id: &str, seed_length: u64) -> Birth {
-    let id = match session.format.layout().valid_id(id) {
-        true => id.into(),
-        false => uuid(86_400_000, id.as_bytes()[6]),
-    };
+    let taken = session.format.layout().valid_id(id);
+    let id = if taken { id.into() } else { uuid(86_400_000, id.as_bytes()[6]) };
     Birth {
         id,
         at: DateTime::<Utc>::from_timestamp_millis(START + 86_400_000).unwrap(),
