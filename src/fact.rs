@@ -210,6 +210,40 @@ pub enum Fact {
     Carried(Carrier, Id),
     /// What stands before this line was inherited.
     Seeded,
+    /// The line is a copy of this record of the parent.
+    Copied(Id),
+    /// The line is one part of an answer that was written as several lines.
+    Part(Id),
+    /// The record belongs to this session, whatever the header says.
+    Owner(Id),
+    /// The record's time: seconds since 1970, and milliseconds.
+    At {
+        /// Seconds.
+        secs: u32,
+        /// The rest.
+        millis: u16,
+    },
+    /// The message belongs to no turn: what a client says of itself between two of them.
+    Beside,
+    /// A link without content: walked through, never a tip, and of no use in a child.
+    Hollow,
+    /// A person's or the model's own record: where a client goes on that has no mark of the place.
+    Spoken,
+    /// The model owes an answer to this record; a client that finds none makes one up before it goes on.
+    Awaited,
+    /// The client would go on below this record.
+    Marked(Id),
+    /// The compaction on this line leaves that record, of those before it, in the history.
+    Kept(Id),
+    /// It leaves the records from `head` to `tail`.
+    KeptRun {
+        /// The first.
+        head: Id,
+        /// The last.
+        tail: Id,
+    },
+    /// What it leaves stands right behind this record.
+    KeptBehind(Id),
     /// The line is older than the session itself, so that it was copied as it stood.
     Older,
     /// A file of a chain begins here, or a copy of its first line stands here, which was written for the session of that id.
@@ -253,8 +287,8 @@ pub struct Stated {
 /// The session's id, folder and parent, as its first record has it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Header {
-    /// The line, counted from zero.
-    pub line: u32,
+    /// The line, counted from zero; none where the client writes no header, and this is gathered from the records.
+    pub line: Option<u32>,
     /// The session.
     pub id: String,
     /// The version of the format.
@@ -271,6 +305,8 @@ pub struct Header {
     pub seed_length: Option<u64>,
     /// Whether a client's own subagent is at work here.
     pub subagent: bool,
+    /// What else a client's own helper is at: `aside` or `compaction`.
+    pub errand: Option<&'static str>,
 }
 
 /// The beginning of another log that a log continues without holding it.
@@ -359,10 +395,21 @@ pub struct Usage {
     pub cost: Option<u64>,
     /// Whether the record was copied from a parent, as far as the log alone tells.
     pub inherited: Option<bool>,
+    /// Whether the counters may be those of an answer that was still coming in.
+    pub provisional: bool,
     /// The session that made the call, where the record names it or its place in the log tells.
     pub owner: Option<Arc<str>>,
     /// A digest of the record's figures, for logs that cannot tell by themselves what was copied.
     pub figures: Option<u128>,
+}
+
+/// What was asked, for clients that keep the last question beside the conversation.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Prompts {
+    /// What the client wrote down last.
+    pub told: Option<String>,
+    /// The beginning of each prompt, with its line.
+    pub asked: Vec<(u32, String)>,
 }
 
 /// Which facts are worth their memory.
@@ -391,6 +438,12 @@ pub struct Facts {
     pub title: Option<String>,
     /// The beginning of the first prompt of a person.
     pub first_prompt: Option<String>,
+    /// The words that the client shows as the last ones asked, where it writes them down, else those of each prompt.
+    pub prompts: Prompts,
+    /// The first working folder, where a log names more than one.
+    pub cwd_first: Option<String>,
+    /// The version of the client that wrote last, where the lines name it.
+    pub client: Option<String>,
     /// Model calls that left no usage.
     pub unrecorded: u64,
     /// The newest time seen, in milliseconds.
@@ -411,6 +464,9 @@ impl Default for Facts {
             keep: Keep::All,
             title: None,
             first_prompt: None,
+            prompts: Prompts::default(),
+            cwd_first: None,
+            client: None,
             unrecorded: 0,
             newest: i64::MIN,
             last_time: None,

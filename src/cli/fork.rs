@@ -69,14 +69,15 @@ impl Report for Forked {
             "{verb} {}{title} from {} at {} ({} messages, {} turns)",
             made.child.id, made.parent.id, made.boundary.at, made.messages, made.turns
         )?;
-        writeln!(out, "  file: {}", printable(&made.child.path.display().to_string()))?;
+        if let Some(path) = &made.child.path {
+            writeln!(out, "  file: {}", printable(&path.display().to_string()))?;
+        }
         writeln!(out, "  open: {}", printable(&made.next.pasted()))
     }
 }
 
 pub(super) fn run(run: &Run, args: &Args) -> Result<Answer> {
-    // No client so far keeps anything beside its log: what is not there is carried.
-    let Args { with_sidecars: _, making, .. } = args;
+    let Args { with_sidecars, making, .. } = args;
     let order = Order {
         verb: "fork",
         pick: &args.pick,
@@ -84,13 +85,14 @@ pub(super) fn run(run: &Run, args: &Args) -> Result<Answer> {
         making,
         out: args.out.as_deref(),
         framing: None,
+        sidecars: Some(*with_sidecars),
         flatten: args.flatten,
     };
     child::make(run, &order, |made| {
         Box::new(Forked {
+            carried: made.carried.clone(),
+            not_carried: made.not_carried.clone(),
             made,
-            carried: Vec::new(),
-            not_carried: Vec::new(),
             dry_run: making.dry_run,
         })
     })

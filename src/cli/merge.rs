@@ -181,6 +181,11 @@ fn merge(run: &Run, args: &Args, side: &Opened, answer: &mut Answer) -> Result<M
     };
     let (parent, torn) = read_parent(run, &path, side, args)?;
     check_child(side, &parent, &path)?;
+    if let Some(holder) =
+        layout.presence(&path).and_then(|folder| store::present(&folder, parent.id()))
+    {
+        return Err(Error::SessionLocked { id: parent.id().into(), holder });
+    }
     answer.found_in = Some(path.clone());
     let writer = parent.format.writer(&parent.facts)?;
     let mut policy = args.allow.policy(&[], run.global.strict);
@@ -189,6 +194,7 @@ fn merge(run: &Run, args: &Args, side: &Opened, answer: &mut Answer) -> Result<M
     }
     let cut = ops::cut(&parent, &Intent { at: &At::Tip, leaf: None, policy: &policy })?;
     answer.findings.clone_from(&cut.warnings);
+    answer.findings.extend(writer.unsent(&parent.facts));
     let merge = ops::merge(&cut, &source, args.allow_repeat, run.now)?;
     let merged = merged(args, side, &cut, &path, &merge)?;
     if let (false, Some(held)) = (merge.lines.is_empty(), held) {

@@ -105,7 +105,7 @@ struct Replayed {
     reachable_messages: Option<u64>,
     cut_off_messages: Option<u64>,
     inherited_lines: usize,
-    dangling_ids: Vec<String>,
+    dangling_ids: usize,
     files_read: usize,
     leaf: Option<String>,
     cwd_first: Option<String>,
@@ -355,15 +355,14 @@ fn replayed(
         reachable_messages: of_chain("reachable_messages"),
         cut_off_messages: of_chain("cut_off_messages"),
         inherited_lines: seed,
-        dangling_ids: chain
-            .and_then(|finding| finding.fields.get("missing_parent"))
-            .and_then(Value::as_str)
-            .map(str::to_owned)
-            .into_iter()
-            .collect(),
+        dangling_ids: thread
+            .findings()
+            .iter()
+            .filter(|finding| matches!(finding.code, Code::ChainBroken | Code::PointerDangling))
+            .count(),
         files_read: session.log.files(),
         leaf: thread.branch.leaf.map(|leaf| facts.name(leaf).to_owned()),
-        cwd_first: header.cwd.clone(),
+        cwd_first: facts.cwd_first.clone().or_else(|| header.cwd.clone()),
         cwd_last: header.cwd.clone(),
         found_by: opened.by.name(),
         found_under: opened.root.as_ref().filter(|_| opened.by != FoundBy::Path).and_then(|root| {
@@ -402,8 +401,12 @@ fn findings(thread: &Thread<'_>, boundary: Boundary, args: &Args, policy: &Polic
 fn is_fork(session: &Session) -> Option<Finding> {
     let parent = session.header().parent.as_ref()?;
     Some(
-        Finding::new(Code::IsFork, format!("forked from {parent}"))
-            .on(session.header().line as usize + 1),
+        Finding::new(Code::IsFork, format!("forked from {parent}")).on(session
+            .header()
+            .line
+            .unwrap_or(0)
+            as usize
+            + 1),
     )
 }
 

@@ -60,14 +60,14 @@ pub struct LeftOut {
 pub struct ChildReport {
     /// Its id.
     pub id: String,
-    /// Its file.
-    pub path: PathBuf,
+    /// Its file; none where the client starts it itself.
+    pub path: Option<PathBuf>,
     /// Its title.
     pub title: Option<String>,
     /// Its working folder.
     pub cwd: Option<String>,
     /// Its file, relative to the store.
-    pub store_path: PathBuf,
+    pub store_path: Option<PathBuf>,
 }
 
 /// A session that another came from.

@@ -81,7 +81,9 @@ impl Report for Sided {
             self.copied_parent_messages,
             self.framing_messages
         )?;
-        writeln!(out, "  file: {}", printable(&made.child.path.display().to_string()))?;
+        if let Some(path) = &made.child.path {
+            writeln!(out, "  file: {}", printable(&path.display().to_string()))?;
+        }
         writeln!(out, "  open: {}", printable(&made.next.pasted()))
     }
 }
@@ -104,6 +106,7 @@ pub(super) fn run(run: &Run, args: &Args) -> Result<Answer> {
         }
         (None, _) => Some(ops::FRAMING.to_owned()),
     };
+    let words = framing.clone();
     let order = Order {
         verb: "side",
         pick: &args.pick,
@@ -111,15 +114,20 @@ pub(super) fn run(run: &Run, args: &Args) -> Result<Answer> {
         making,
         out: args.out.as_deref(),
         framing,
+        sidecars: None,
         flatten: false,
     };
     let asks = ask.is_some();
     let mut answer = child::make(run, &order, |mut made| {
         let takes = format::by_name(made.parent.format).is_some_and(takes_question);
-        made.next.argv.extend(ask.filter(|_| takes));
+        let fileless = made.child.path.is_none();
+        // Without a log there is no other place for the framing.
+        let said = [words.filter(|_| fileless), ask.filter(|_| takes)];
+        let said: Vec<String> = said.into_iter().flatten().collect();
+        made.next.argv.extend(Some(said.join("\n\n")).filter(|said| !said.is_empty()));
         let copied = if making.context == ContextArg::None { 0 } else { made.inherited };
         Box::new(Sided {
-            framing_messages: made.framed,
+            framing_messages: if fileless { 0 } else { made.framed },
             side_messages: made.messages - copied.min(made.messages),
             copied_parent_messages: copied,
             answer: None,

@@ -283,8 +283,9 @@ pub(super) fn run(run: &Run, args: &Args, _output: &Output) -> Result<Answer> {
     let adopts = scope.adopts;
     let accounts = scope.accounts(run, args);
     let forks = args.include_forks;
-    let families =
-        move |kind: &str| matches!(kind, "aside" | "subagent") || forks && kind == "fork";
+    let families = move |kind: &str| {
+        matches!(kind, "aside" | "subagent" | "compaction") || forks && kind == "fork"
+    };
     let ledger = Ledger::of(&accounts, adopts, &families);
     let by = if args.by.is_empty() { vec![By::Session] } else { args.by.clone() };
     let range = range(args)?;
@@ -295,7 +296,7 @@ pub(super) fn run(run: &Run, args: &Args, _output: &Output) -> Result<Answer> {
         rows: rows.iter().map(|row| json_row(row, &by)).collect(),
         copied: Copied { records: ledger.copied.0, total: ledger.copied.1 },
         unrecorded: ledger.unrecorded,
-        lower_bound: 0,
+        lower_bound: ledger.lower_bound(),
         orphans: ledger.orphans(),
         weak_keys: ledger.weak_keys(),
         broken_lines: ledger.broken_lines,

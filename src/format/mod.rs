@@ -1,5 +1,6 @@
 //! The clients: one folder each. A new client is a folder, a row in [`ALL`], and a folder of fixtures.
 
+mod claude;
 mod codex;
 mod dsh;
 pub mod json;
@@ -8,11 +9,11 @@ mod seam;
 
 pub use seam::{
     Adopted, Birth, Context, Fault, Format, Head, Layout, Message, Note, Origin, Reader, Rewire,
-    Tip, Unfolded, Writer,
+    Sidecar, Tip, Unfolded, Writer,
 };
 
 /// Every client we know.
-pub const ALL: &[&dyn Format] = &[&codex::Codex, &dsh::Dsh, &pi::Pi];
+pub const ALL: &[&dyn Format] = &[&claude::Claude, &codex::Codex, &dsh::Dsh, &pi::Pi];
 
 /// The client of that name.
 #[must_use]

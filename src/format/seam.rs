@@ -68,6 +68,15 @@ pub trait Format: Sync {
     /// A reader for one log. It may remember lines.
     fn reader(&self) -> Box<dyn Reader>;
 
+    /// A last look at what all lines state together: what only the whole log tells. `name` is the id that the file's
+    /// name gives.
+    fn settle(&self, _facts: &mut Facts, _name: Option<&str>) {}
+
+    /// The path that the client makes of a chain of records: what it puts back from other branches stands in it too.
+    fn path(&self, _facts: &Facts, chain: Vec<u32>) -> Vec<u32> {
+        chain
+    }
+
     /// The record that the client would go on from; `None` where a log is one line of events. In a tree without any
     /// record it is `Some(None)`.
     fn leaf(&self, facts: &Facts) -> Option<Option<Id>>;
@@ -91,6 +100,11 @@ pub trait Format: Sync {
 
     /// The text of a message, and the calls in it; `body` is the value as it stands in the line.
     fn unfold(&self, body: &[u8]) -> Unfolded;
+
+    /// Whether requests hold neighbouring messages of one speaker as one, and calls without a result not at all.
+    fn joins(&self) -> bool {
+        false
+    }
 
     /// Adds what an item that stands with a message holds: a call, a result, a thought.
     fn unfold_item(&self, _item: &[u8], _into: &mut Unfolded) {}
@@ -215,6 +229,8 @@ pub struct Unfolded {
     pub calls: Vec<(String, String, String)>,
     /// Ids of the calls it answers.
     pub results: Vec<String>,
+    /// What the tools put out, where that is not the text itself.
+    pub output: String,
 }
 
 /// What is new about a child.
@@ -268,6 +284,14 @@ pub struct Tip {
     pub time: i64,
     /// The version of the format.
     pub version: u32,
+    /// The session that the line is written into, where each line names it.
+    pub session: String,
+    /// A record that the new one is modelled on.
+    pub like: Vec<u8>,
+    /// The words last asked.
+    pub prompt: Option<String>,
+    /// The working folder of what follows, if not that of the model.
+    pub cwd: Option<String>,
 }
 
 /// What becomes of a line in a child.
@@ -287,6 +311,10 @@ pub trait Rewire {
     fn parent(&self, id: Id) -> Option<Id>;
     /// `id` if it is kept, else the next record of the path that is.
     fn successor(&self, id: Id) -> Option<Id>;
+    /// The last record that is kept.
+    fn last(&self) -> Option<Id>;
+    /// Whether a record is kept.
+    fn keeps(&self, id: Id) -> bool;
 }
 
 /// What a writer may look at while a child is made.
@@ -304,7 +332,7 @@ pub struct Context<'a> {
 
 /// Says things the way the client itself would have. No line has its line end.
 pub trait Writer {
-    /// The first line of a child.
+    /// The first line of a child; empty where the client writes none.
     fn header(&self, context: Context<'_>) -> Vec<u8>;
 
     /// Whether the parent's own header is copied behind the child's.
@@ -345,6 +373,21 @@ pub trait Writer {
         tip: &mut Tip,
         taken: &dyn Fn(&str) -> bool,
     ) -> Vec<u8>;
+
+    /// The lines that must follow a note at the end of a log, so that its client finds it as the tip.
+    fn mark_tip(&self, _tip: &Tip) -> Vec<Vec<u8>> {
+        Vec::new()
+    }
+
+    /// Why the client that wrote the log would not send a note or a framing, if that is so.
+    fn unsent(&self, _facts: &Facts) -> Option<Finding> {
+        None
+    }
+
+    /// A line of a sidecar as the child's own.
+    fn sidecar(&self, line: &[u8], _birth: &Birth) -> Result<Vec<u8>> {
+        Ok(line.to_vec())
+    }
 
     /// The last lines of a child: names, titles. `labels` are the parent's lines that name a kept record.
     fn finish(
@@ -454,6 +497,27 @@ pub trait Layout {
         uuid::Uuid::now_v7().to_string()
     }
 
+    /// The folder in which the client says which of its processes has which session open, one JSON file each with a
+    /// `pid` and a `sessionId`.
+    fn presence(&self, _path: &Path) -> Option<PathBuf> {
+        None
+    }
+
+    /// The folder beside a log in which the client keeps what belongs to it.
+    fn beside_log(&self, _path: &Path) -> Option<PathBuf> {
+        None
+    }
+
+    /// What a file is that lies beside a log, such as `subagents`, whether it counts, and whether it can be carried.
+    fn sidecar(&self, _name: &Path) -> Option<Sidecar> {
+        None
+    }
+
+    /// The command that starts a session under an id, where the client cannot open one without messages.
+    fn starts(&self, _id: &str) -> Option<Vec<String>> {
+        None
+    }
+
     /// Whether that command takes a first prompt as its last word.
     fn takes_question(&self) -> bool {
         true
@@ -461,6 +525,19 @@ pub trait Layout {
 
     /// The command that opens a session in its client.
     fn opens(&self, id: &str, path: &Path, in_store: bool) -> Vec<String>;
+}
+
+/// What a file is that a client keeps beside a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sidecar {
+    /// The word in reports.
+    pub kind: &'static str,
+    /// Whether it counts as one; else it goes with another.
+    pub counts: bool,
+    /// Whether a child can have it.
+    pub carried: bool,
+    /// Whether its lines name the session.
+    pub lines: bool,
 }
 
 /// A line of the wrong shape, as the error of a verb that cannot do without it.

@@ -1,5 +1,7 @@
 //! A child of a session: its own header, the seed, what is new. Side sessions are made by the same steps.
 
+use std::collections::HashSet;
+
 use super::Cut;
 use crate::{
     error::{Error, Result},
@@ -53,24 +55,30 @@ pub fn child<'a>(child: &Child<'a>) -> Result<Draft<'a>> {
         check_numbers(&session.facts, &held)?;
     }
     let rewire = Kept::new(&cut.thread, kept);
-    let header = session.log.line(session.header().line as usize)?;
+    let header = session.header().line.map(|line| session.log.line(line as usize)).transpose()?;
+    let header = header.unwrap_or_default();
     let context = Context { facts: &session.facts, birth, rewire: &rewire, header: &header };
 
     let mut draft = Draft::of(&session.log);
-    draft.line(writer.header(context));
-    if *inherit && writer.keeps_header(context) {
-        draft.copy(session.header().line as usize);
+    let first = writer.header(context);
+    if !first.is_empty() {
+        draft.line(first);
     }
-    let mut adopted = Vec::with_capacity(held.len());
+    if *inherit
+        && writer.keeps_header(context)
+        && let Some(line) = session.header().line
+    {
+        draft.copy(line as usize);
+    }
+    let mut dropped = HashSet::new();
     let mut number = 1; // the header is the first event where headers are events
-    for &line in &held {
+    for line in in_file_order(&session.facts, &held) {
         let numbered = renumbers.then(|| own_number(&session.facts, line)).flatten();
         if let Some(own) = numbered {
             if own != number {
                 let bytes = session.log.line(line as usize)?;
                 draft.line(writer.renumber(&bytes, number)?);
                 number += 1;
-                adopted.push(line);
                 continue;
             }
             number += 1;
@@ -78,10 +86,12 @@ pub fn child<'a>(child: &Child<'a>) -> Result<Draft<'a>> {
         match writer.adopt(line, &|| session.log.line(line as usize), context)? {
             Adopted::AsIs => draft.copy(line as usize),
             Adopted::Spliced(line) => draft.line(line),
-            Adopted::Dropped => continue,
+            Adopted::Dropped => {
+                dropped.insert(line);
+            }
         }
-        adopted.push(line);
     }
+    let adopted: Vec<u32> = held.iter().copied().filter(|line| !dropped.contains(line)).collect();
     let last = adopted.last().map(|line| session.log.line(*line as usize)).transpose()?;
     let mut tip =
         Tip { version: birth.version, ..writer.tip(&session.facts, &adopted, last.as_deref()) };
@@ -103,6 +113,18 @@ pub fn child<'a>(child: &Child<'a>) -> Result<Draft<'a>> {
     Ok(draft)
 }
 
+/// The order in which a child has the lines: that of the parent's file, in which a client finds what a compaction left
+/// before its mark. Where the last record of the path is not the last in the file, the order of the path.
+fn in_file_order(facts: &Facts, kept: &[u32]) -> Vec<u32> {
+    let mut order = kept.to_vec();
+    if facts.all().iter().any(|stated| matches!(stated.fact, Fact::Linked { .. }))
+        && kept.last() == kept.iter().max()
+    {
+        order.sort_unstable();
+    }
+    order
+}
+
 fn add(draft: &mut Draft<'_>, lines: Vec<Vec<u8>>) {
     for line in lines {
         draft.line(line);
@@ -122,13 +144,15 @@ fn finish(
     for stated in facts.all() {
         let Fact::Labelled { target, set } = stated.fact else { continue };
         labels.retain(|(known, _)| *known != target);
-        if set && rewire.kept[index(target)] {
+        if set && (rewire.kept[index(target)] || rewire.calls.contains(&target)) {
             labels.push((target, stated.line));
         }
     }
-    let labels = labels
+    let mut lines: Vec<u32> = labels.into_iter().map(|(_, line)| line).collect();
+    lines.dedup(); // one line can name several
+    let labels = lines
         .into_iter()
-        .map(|(_, line)| thread.session.log.line(line as usize))
+        .map(|line| thread.session.log.line(line as usize))
         .collect::<Result<Vec<_>>>()?;
     writer.finish(&labels, tip, context)
 }
@@ -181,6 +205,8 @@ struct Kept {
     path: Vec<(Id, bool)>,
     /// Whether the child has a record, by the index of its id.
     kept: Vec<bool>,
+    /// The calls in what is kept.
+    calls: HashSet<Id>,
 }
 
 impl Kept {
@@ -192,22 +218,28 @@ impl Kept {
         }
         let record = |line: &u32| {
             let mut id = None;
-            let mut labelled = false;
+            let mut useless = false;
             for fact in facts.of(*line) {
                 match fact {
                     Fact::Linked { id: own, .. } => id = Some(own),
-                    Fact::Labelled { .. } => labelled = true,
+                    Fact::Labelled { .. } | Fact::Hollow => useless = true,
                     _ => {}
                 }
             }
-            id.map(|id| (id, kept_lines[*line as usize] && !labelled))
+            id.map(|id| (id, kept_lines[*line as usize] && !useless))
         };
         let path: Vec<(Id, bool)> = thread.path().iter().filter_map(record).collect();
         let mut kept = vec![false; facts.id_count()];
         for (id, has) in &path {
             kept[index(*id)] = *has;
         }
-        Self { path, kept }
+        let called = |fact: Fact| match fact {
+            Fact::Called(call) => Some(call),
+            _ => None,
+        };
+        let calls = thread.path().iter().filter(|line| kept_lines[**line as usize]);
+        let calls = calls.flat_map(|line| facts.of(*line)).filter_map(called).collect();
+        Self { path, kept, calls }
     }
 
     fn position(&self, id: Id) -> Option<usize> {
@@ -231,5 +263,13 @@ impl Rewire for Kept {
         }
         let at = self.position(id)?;
         self.path[at..].iter().find(|(_, kept)| *kept).map(|(id, _)| *id)
+    }
+
+    fn last(&self) -> Option<Id> {
+        self.path.iter().rev().find(|(_, kept)| *kept).map(|(id, _)| *id)
+    }
+
+    fn keeps(&self, id: Id) -> bool {
+        self.kept[index(id)]
     }
 }

@@ -71,18 +71,21 @@ pub fn merge(
     let last = parent.kept.last().map(|line| session.log.line(*line as usize)).transpose()?;
     let mut tip = writer.tip(facts, &parent.kept, last.as_deref());
     let line = writer.note(&note, at, &mut tip, &|id| facts.known(id).is_some());
-    Ok(Merge { mark: writer.mark(&note), note, lines: vec![line] })
+    let lines = std::iter::once(line).chain(writer.mark_tip(&tip)).collect();
+    Ok(Merge { mark: writer.mark(&note), note, lines })
 }
 
 /// The last answer that a side session gave of its own, and the messages that it stands for: its prompt and itself.
 pub fn last_answer(side: &Thread<'_>, seed: usize) -> Result<(String, [String; 2])> {
     let messages = side.history(side.path().len(), seed);
     let own: Vec<_> = messages.iter().filter(|message| message.origin == Origin::Own).collect();
-    let mut found = None;
+    let states = |line: u32, what: &dyn Fn(Fact) -> bool| side.session.facts.of(line).any(what);
+    let mut found = None; // what only marks the end of a turn is no answer
     for (at, message) in own
         .iter()
         .enumerate()
         .filter(|(_, message)| message.role == Role::Assistant && message.sent)
+        .filter(|(_, message)| !states(message.line, &|fact| matches!(fact, Fact::Closed { .. })))
         .rev()
     {
         let text = history::unfold(side.session, message)?.text;
@@ -92,8 +95,11 @@ pub fn last_answer(side: &Thread<'_>, seed: usize) -> Result<(String, [String; 2
         }
     }
     let (at, text) = found.ok_or(Error::NoteEmpty)?;
-    let prompt =
-        own[..at].iter().rev().find(|message| message.role == Role::User).unwrap_or(&own[at]);
+    let asks = |message: &&&crate::format::Message| {
+        message.role == Role::User
+            && !states(message.line, &|fact| matches!(fact, Fact::Answered { .. }))
+    };
+    let prompt = own[..at].iter().rev().find(asks).unwrap_or(&own[at]);
     let id = |line: u32| {
         side.id_on(line).map(|id| side.session.facts.name(id).to_owned()).unwrap_or_default()
     };
@@ -110,7 +116,8 @@ pub fn cost_of(thread: &Thread<'_>) -> Result<(u64, u64)> {
             .iter()
             .map(|(_, name, arguments)| name.chars().count() + arguments.chars().count())
             .sum();
-        chars += (unfolded.text.chars().count() + calls) as u64;
+        let words = unfolded.text.chars().count() + unfolded.output.chars().count();
+        chars += (words + calls) as u64;
     }
     Ok((chars, chars.div_ceil(4)))
 }

@@ -57,7 +57,7 @@ pub struct Meta {
 pub fn manifest(cut: &Cut<'_>, outline: &Outline, path: &Path) -> Result<Manifest> {
     let session = cut.thread.session;
     let header = session.header();
-    let line = session.log.line(header.line as usize)?;
+    let line = header.line.map(|line| session.log.line(line as usize)).transpose()?;
     Ok(Manifest {
         r#type: "sessctl/snapshot".into(),
         version: 1,
@@ -68,7 +68,7 @@ pub fn manifest(cut: &Cut<'_>, outline: &Outline, path: &Path) -> Result<Manifes
             path: path.display().to_string(),
         },
         title: session.title(),
-        header: Some(String::from_utf8_lossy(&line).into_owned()),
+        header: line.map(|line| String::from_utf8_lossy(&line).into_owned()),
         meta: Meta {
             parent_session: header.id.clone(),
             seed_length: session.format.seed_length(&session.facts, &cut.kept),

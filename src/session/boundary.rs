@@ -289,7 +289,7 @@ fn behind_line(thread: &Thread<'_>, number: usize) -> Result<usize> {
         )));
     }
     let index = first + number - 1;
-    if index == thread.session.header().line as usize {
+    if thread.session.header().line.is_some_and(|line| line as usize == index) {
         return Ok(thread.path().iter().take_while(|line| (**line as usize) < index).count());
     }
     let at = thread.path().iter().position(|line| *line as usize == index);

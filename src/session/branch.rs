@@ -43,7 +43,7 @@ impl Branch {
             let own = u32::try_from(session.log.own_first()).unwrap_or(0);
             // What a log continues stands before its own header.
             let lines = (0..lines)
-                .filter(|line| *line < own || *line > header)
+                .filter(|line| *line < own || header.is_none_or(|header| *line > header))
                 .filter(|line| session.blank.binary_search(line).is_err())
                 .collect();
             return Ok(Self { lines, leaf: None, findings: Vec::new() });
@@ -63,6 +63,7 @@ impl Branch {
         };
         let mut branch = Self { lines: Vec::new(), leaf, findings };
         branch.walk(session, &nodes);
+        branch.lines = session.format.path(facts, std::mem::take(&mut branch.lines));
         Ok(branch)
     }
 

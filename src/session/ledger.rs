@@ -24,7 +24,7 @@ pub struct Account {
     pub created: Option<DateTime<Utc>>,
     /// The working folder.
     pub cwd: Option<Arc<str>>,
-    /// `main`, `fork`, `aside` or `subagent`.
+    /// `main`, `fork`, `aside`, `subagent` or `compaction`.
     pub kind: &'static str,
     /// Its records.
     pub usages: Vec<Usage>,
@@ -61,6 +61,8 @@ pub struct Completion {
     pub weak: bool,
     /// Whether the owner's log is gone.
     pub orphan: bool,
+    /// Whether no record has the final output.
+    pub provisional: bool,
 }
 
 /// All completions, and what is beside them.
@@ -85,11 +87,16 @@ impl Account {
             .facts
             .all()
             .iter()
-            .any(|stated| matches!(stated.fact, Fact::Carried(Carrier::Framing, _)));
-        let kind = match (session.header().subagent, own_framing, &parent) {
-            (true, ..) => "subagent",
-            (_, true, Some(_)) => "aside",
-            (_, _, Some(_)) => "fork",
+            .filter(|stated| matches!(stated.fact, Fact::Carried(Carrier::Framing, _)))
+            .any(|stated| {
+                !session.facts.of(stated.line).any(|fact| matches!(fact, Fact::Copied(_)))
+            });
+        let header = session.header();
+        let kind = match (header.errand, header.subagent, own_framing, &parent) {
+            (Some(errand), ..) => errand,
+            (_, true, ..) => "subagent",
+            (_, _, true, Some(_)) => "aside",
+            (_, _, _, Some(_)) => "fork",
             _ => "main",
         };
         let header = session.header();
@@ -141,6 +148,14 @@ impl Ledger {
         for copies in records.chunk_by(|a, b| a.key == b.key) {
             ledger.settle(copies, adopt, &family, follow);
         }
+        // A compaction that left a log of its own is recorded after all.
+        let recorded = |completion: &&Completion| {
+            family.0.get(completion.session.as_ref()).is_some_and(|own| own.kind == "compaction")
+        };
+        let told: HashSet<&str> =
+            ledger.completions.iter().filter(recorded).map(|one| one.session.as_ref()).collect();
+        let told = told.len() as u64;
+        ledger.unrecorded = ledger.unrecorded.saturating_sub(told);
         ledger
     }
 
@@ -153,11 +168,16 @@ impl Ledger {
         follow: &dyn Fn(&str) -> bool,
     ) {
         let Record { key, account: owner, usage: own, .. } = copies[0];
-        let counted = copies.iter().filter(|copy| copy.account.counted).count() as u64;
+        // An answer on several lines of one log is no copy of itself.
+        let logs = copies.iter().filter(|copy| copy.account.counted);
+        let logs: HashSet<_> = logs.map(|copy| std::ptr::from_ref(copy.account)).collect();
+        let counted = logs.len() as u64;
         let orphan = own.inherited == Some(true);
         let here = counted > 0 && if orphan { adopt } else { owner.counted };
         let usages = copies.iter().map(|copy| copy.usage);
-        let greatest = usages.clone().max_by_key(|usage| (usage.tokens.output, usage.tokens));
+        let greatest = usages
+            .clone()
+            .max_by_key(|usage| (usage.tokens.output, !usage.provisional, usage.tokens));
         let usage = greatest.unwrap_or(own);
         let extra = counted - u64::from(here);
         self.copied.0 += extra;
@@ -176,6 +196,7 @@ impl Ledger {
             family: root.unwrap_or_else(|| session.clone()),
             session,
             kind: kind.unwrap_or_else(|| if orphan { "main" } else { owner.kind }.into()),
+            provisional: usages.clone().all(|usage| usage.provisional),
             at: if orphan { usages.filter_map(|usage| usage.at).min() } else { own.at },
             model: usage.model.clone(),
             cwd: owner.cwd.clone(),
@@ -189,6 +210,12 @@ impl Ledger {
     #[must_use]
     pub fn orphans(&self) -> u64 {
         self.completions.iter().filter(|completion| completion.orphan).count() as u64
+    }
+
+    /// How many completions have no final output in any record.
+    #[must_use]
+    pub fn lower_bound(&self) -> u64 {
+        self.completions.iter().filter(|completion| completion.provisional).count() as u64
     }
 
     /// How many completions have no id of their own.
@@ -255,7 +282,10 @@ impl Record<'_> {
     fn rank(&self) -> impl Ord + '_ {
         let inherited = self.usage.inherited == Some(true);
         let Account { created, session, counted, .. } = self.account;
-        (self.key, inherited, self.depth, *created, session, !counted, self.usage.line)
+        // What a session tells of its subagent's calls is the subagent's.
+        let told =
+            self.usage.kind.as_deref() == Some("subagent") && self.account.kind != "subagent";
+        (self.key, inherited, told, self.depth, *created, session, !counted, self.usage.line)
     }
 }
 

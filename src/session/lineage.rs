@@ -22,8 +22,15 @@ pub fn seed(child: &Thread<'_>, parent: &Session) -> Seed {
     let (facts, format) = (&child.session.facts, child.session.format);
     if let Some(kept) = format.seed(facts, child.path()) {
         let inherited = &child.path()[..kept];
+        let original = |line: &u32| {
+            facts.of(*line).find_map(|fact| match fact {
+                Fact::Copied(id) => Some(facts.name(id).to_owned()),
+                _ => None,
+            })
+        };
+        let last = inherited.iter().rev().find_map(original);
         let weight = inherited.iter().map(|line| format.weight(facts, *line)).sum();
-        return Seed { kept, last: None, length: format.seed_length(facts, inherited), weight };
+        return Seed { kept, last, length: format.seed_length(facts, inherited), weight };
     }
     if format.leaf(facts).is_none() {
         let kept = said_alike(child, parent);

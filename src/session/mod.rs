@@ -135,6 +135,8 @@ impl Session {
             let finding = Finding { byte: Some(byte), ..Finding::new(Code::TornTail, message) };
             findings.push(finding.on(log.lines() + 1).with("whole_record", whole));
         }
+        let name = log.path().and_then(|path| format.layout().name_id(path));
+        format.settle(&mut facts, name.as_deref());
         findings.append(&mut facts.findings);
         let Some(header) = &facts.header else {
             let missing = findings.into_iter().find(|finding| {
@@ -229,7 +231,7 @@ fn unknown(head: &[u8]) -> Error {
 /// Whether name and header agree on an id that the client could have made.
 fn identity(log: &Log, format: &dyn Format, header: &Header) -> Vec<Finding> {
     let layout = format.layout();
-    let line = header.line as usize + 1;
+    let line = header.line.unwrap_or(0) as usize + 1;
     let mut findings = Vec::new();
     if !layout.valid_header_id(&header.id) {
         findings.push(

@@ -121,7 +121,7 @@ impl<'a> Thread<'a> {
     #[must_use]
     pub fn line_before(&self, boundary: Boundary) -> usize {
         let header = match self.session.log.own_first() {
-            0 => self.session.header().line as usize + 1,
+            0 => self.session.header().line.map_or(0, |line| line as usize + 1),
             _ => 0, // what a log continues stands before its header
         };
         self.branch.lines[..boundary.keep()]

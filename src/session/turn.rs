@@ -105,6 +105,10 @@ struct Scan<'a> {
     queued: Option<usize>,
     /// Turns that were cut off by the start of another.
     cut_off: Vec<Id>,
+    /// Where a compaction stands on the path.
+    compacted: Option<usize>,
+    /// Whether the only turn so far goes on with one whose prompt a compaction summed up.
+    continued: bool,
     /// Whether the open turn was not written down as one: all that stands before the next prompt belongs to it.
     implied: bool,
     /// A person's words that may begin such a turn.
@@ -127,6 +131,8 @@ impl<'a> Scan<'a> {
             may_open: None,
             queued: None,
             cut_off: Vec::new(),
+            compacted: None,
+            continued: false,
             implied: false,
             asked: None,
         }
@@ -134,6 +140,7 @@ impl<'a> Scan<'a> {
 
     fn record(&mut self, at: usize) {
         let mut ending = None;
+        let beside = self.facts.of(self.path[at]).any(|fact| fact == Fact::Beside);
         let mut summary = false;
         for fact in self.facts.of(self.path[at]) {
             match fact {
@@ -149,7 +156,10 @@ impl<'a> Scan<'a> {
                     self.start(Some(id), at);
                 }
                 Fact::Closed { turn, how } => self.close_named(turn, how, at),
-                Fact::Compacted { .. } | Fact::Condensed => summary = true,
+                Fact::Compacted { .. } | Fact::Condensed => {
+                    summary = true;
+                    self.compacted = Some(at);
+                }
                 Fact::Asked if !summary && (self.implied || !self.open) => {
                     self.asked.get_or_insert(at);
                 }
@@ -178,7 +188,9 @@ impl<'a> Scan<'a> {
                         self.answered = true;
                         self.asked = None; // words that opened nothing
                     }
-                    self.touch(at);
+                    if !beside {
+                        self.touch(at);
+                    }
                 }
                 Fact::Queued { inserted, .. } if inserted > 0 && !self.open => {
                     self.queued.get_or_insert(at);
@@ -268,7 +280,10 @@ impl<'a> Scan<'a> {
                     turn.how = None;
                     self.open = true;
                 }
-                (None, None) => self.start(None, at),
+                (None, None) => {
+                    self.start(None, at);
+                    self.continued = self.compacted.is_some();
+                }
             }
         }
         self.answered = true;
@@ -309,6 +324,13 @@ impl<'a> Scan<'a> {
             self.turns.broken.get_or_insert(mixed);
             return;
         }
+        // The mark of an interruption that came when all had been said belongs to what it interrupted.
+        if let (false, None, Ending::Interrupted, Some(last)) =
+            (self.open, turn, how, self.turns.list.last_mut())
+        {
+            last.last = at;
+            return;
+        }
         // An end whose start was never written, as of a review around another thread's turn, ends the turn that is open
         // and names it.
         let known = |id: Id| self.turns.list.iter().any(|turn| turn.id == Some(id));
@@ -339,6 +361,12 @@ impl<'a> Scan<'a> {
         self.excused.extend(owed.into_iter().map(|(call, _)| call));
         self.may_open = None;
         self.queued = None;
+        if std::mem::take(&mut self.continued) {
+            // The rest of a turn that was summed up is no turn of its own, but must not be cut.
+            let rest = self.turns.list.pop();
+            let first = self.compacted.unwrap_or(0);
+            self.turns.held.extend(rest.map(|rest| (first, Some(rest.last))));
+        }
     }
 
     fn result(&mut self, call: Id, made_up: bool, at: usize) {

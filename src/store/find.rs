@@ -18,8 +18,9 @@ use crate::{
 /// The shortest start of an id that is taken for one.
 const PREFIX: usize = 8;
 
-/// How deep the neighbours of a file outside any layout are looked for: beside it, and in a folder of their own.
-const NEAR: usize = 2;
+/// How deep the neighbours of a file outside any layout are looked for: beside it, and in folders of their own, where
+/// a client may keep those of its subagents.
+const NEAR: usize = 4;
 
 /// Where sessions are looked for.
 #[derive(Clone, Debug)]
@@ -180,7 +181,8 @@ impl Store {
 
     fn by_title(&self, title: &str) -> Result<Found> {
         let matching = self.glances().into_iter().filter_map(|glance| {
-            (glance.title.as_deref() == Some(title)).then_some((glance.header.id, glance.path))
+            let same = !glance.header.subagent && glance.title.as_deref() == Some(title);
+            same.then_some((glance.header.id, glance.path))
         });
         self.one(title, matching.collect(), FoundBy::Header)?
             .ok_or_else(|| Error::SessionNotFound(format!("={title}")))
@@ -213,6 +215,7 @@ impl Store {
     /// The log written last, of those whose session is in `cwd` if that is given.
     pub fn latest(&self, cwd: Option<&Path>, client: Option<&str>) -> Result<Found> {
         let mut all = self.glances();
+        all.retain(|glance| !glance.header.subagent);
         all.retain(|glance| client.is_none_or(|client| glance.format == client));
         all.retain(|glance| {
             cwd.is_none_or(|cwd| {
@@ -325,6 +328,21 @@ pub fn live(logs: Vec<PathBuf>, whole: bool) -> Vec<PathBuf> {
 #[must_use]
 pub fn layout_of(path: &Path) -> Option<(&'static dyn Format, PathBuf)> {
     format::ALL.iter().find_map(|format| Some((*format, format.layout().root_of(path)?)))
+}
+
+/// Every file below a folder, in the order of paths; none where there is no such folder.
+#[must_use]
+pub fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let files = WalkDir::new(folder).sort_by_file_name().into_iter().filter_map(Result::ok);
+    files.filter(|entry| entry.file_type().is_file()).map(walkdir::DirEntry::into_path).collect()
+}
+
+/// The logs that lie right in a folder.
+#[must_use]
+pub fn files_in(folder: &Path) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = logs_below(folder, 1).collect();
+    files.sort();
+    files
 }
 
 /// Files below `root` that may be logs. Links are not followed.

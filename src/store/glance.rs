@@ -47,6 +47,7 @@ impl Glance {
         let mut reader = format.reader();
         state(&head, reader.as_mut(), &mut facts);
         state(&tail, reader.as_mut(), &mut facts);
+        format.settle(&mut facts, format.layout().name_id(path).as_deref());
         let title = facts
             .title
             .take()

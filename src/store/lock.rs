@@ -80,6 +80,28 @@ pub fn holder(stamp: Stamp) -> Option<String> {
     None
 }
 
+/// What a client's process says of itself.
+#[derive(serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Presence {
+    pid: u32,
+    session_id: String,
+}
+
+/// The living process that says in `folder` that it has the session open.
+#[must_use]
+pub fn present(folder: &Path, id: &str) -> Option<String> {
+    for entry in fs::read_dir(folder).ok()?.filter_map(Result::ok) {
+        let Ok(text) = fs::read(entry.path()) else { continue };
+        let Ok(presence) = serde_json::from_slice::<Presence>(&text) else { continue };
+        let alive = Path::new("/proc").join(presence.pid.to_string()).exists();
+        if presence.session_id == id && alive {
+            return Some(format!("process {} has it open", presence.pid));
+        }
+    }
+    None
+}
+
 /// Whether the flags of an open file, which the system gives in octal, include writing.
 fn writes(info: &Path) -> bool {
     let info = fs::read_to_string(info).unwrap_or_default();

@@ -2,6 +2,7 @@
 //! its lineage are both durable.
 
 mod home;
+mod sidecars;
 mod title;
 
 use std::{
@@ -12,7 +13,7 @@ use std::{
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use self::home::Home;
+use self::{home::Home, sidecars::Sidecars};
 use super::{
     Run,
     output::{Answer, Report},
@@ -86,6 +87,8 @@ pub struct Order<'a> {
     pub out: Option<&'a Path>,
     /// The words of a side session's framing.
     pub framing: Option<String>,
+    /// Whether what lies beside the log is carried along; none where it does not matter.
+    pub sidecars: Option<bool>,
     /// Whether the child must hold all that it inherits.
     pub flatten: bool,
 }
@@ -125,6 +128,12 @@ pub struct Made {
     /// How many messages are the parent's.
     #[serde(skip)]
     pub inherited: usize,
+    /// What was carried along, by kind and number.
+    #[serde(skip)]
+    pub carried: Vec<String>,
+    /// What was not.
+    #[serde(skip)]
+    pub not_carried: Vec<String>,
 }
 
 /// Makes the child, or says what would be made.
@@ -195,7 +204,8 @@ fn plan(run: &Run, order: &Order<'_>, opened: &Opened, answer: &mut Answer) -> R
         }
         return Ok(Step::Done(Box::new(made)));
     }
-    let again = before.filter(|before| before.state == State::Prepared);
+    let fileless = |before: &Record| before.written.path.as_os_str().is_empty();
+    let again = before.filter(|before| before.state == State::Prepared || fileless(before));
     let cut = ops::cut(
         &opened.session,
         &Intent { at: order.at, leaf: making.leaf.as_deref(), policy: &policy },
@@ -219,6 +229,7 @@ fn plan(run: &Run, order: &Order<'_>, opened: &Opened, answer: &mut Answer) -> R
     };
     let plan = Plan::new(run, order, opened, cut, home, title, again.as_ref())?;
     answer.findings.extend(report::compacted(plan.planned.compacted));
+    answer.findings.extend(plan.told(order)?);
     if order.framing.is_some() && plan.framing.is_none() {
         let message = "no framing was written: this version opens no session with a message before the first step";
         answer.findings.push(Finding::new(Code::NoteNotSent, message));
@@ -241,6 +252,11 @@ struct Plan<'a> {
     encoding: Encoding,
     /// Whether the place was named on the command line.
     elsewhere: bool,
+    /// The command that starts the child, where its client opens no log without messages.
+    starts: Option<Vec<String>>,
+    sidecars: Sidecars,
+    /// Whether they are carried along.
+    carries: bool,
 }
 
 impl<'a> Plan<'a> {
@@ -258,7 +274,9 @@ impl<'a> Plan<'a> {
         let (parent, parent_path) = opened.parent();
         let inherit = order.making.context == ContextArg::Inherit;
         let cwd = order.making.cwd.as_ref();
-        let cwd = cwd.map(|cwd| run.env.absolute(cwd).display().to_string());
+        // Clients see a folder's real path, whatever links led to it.
+        let real = |cwd: PathBuf| fs::canonicalize(&cwd).unwrap_or(cwd);
+        let cwd = cwd.map(|cwd| real(run.env.absolute(cwd)).display().to_string());
         let id = again.map(|again| again.written.id.clone()).or_else(|| order.making.id.clone());
         let kept: &[u32] = if inherit { &cut.kept } else { &[] };
         let version = session.format.written_version(session.header().version);
@@ -290,7 +308,86 @@ impl<'a> Plan<'a> {
         let place = home.place(run, opened, order.out, &birth);
         let encoding = home.encoding(opened, order.out);
         let elsewhere = order.out.is_some();
-        Ok(Self { opened, cut, home, birth, framing, planned, inherit, place, encoding, elsewhere })
+        let starts = session.format.layout().starts(&birth.id);
+        let starts = starts.filter(|_| planned.messages == 0);
+        let sidecars = order.sidecars.map(|_| Sidecars::of(opened)).unwrap_or_default();
+        Ok(Self {
+            opened,
+            cut,
+            home,
+            birth,
+            framing,
+            planned,
+            inherit,
+            place,
+            encoding,
+            elsewhere,
+            starts,
+            sidecars,
+            carries: order.sidecars == Some(true),
+        })
+    }
+
+    /// What is worth knowing about the child.
+    fn told(&self, order: &Order<'_>) -> Result<Vec<Finding>> {
+        let session = &self.opened.session;
+        let writer = session.format.writer(&session.facts)?;
+        let mut told = Vec::new();
+        told.extend(self.framing.as_ref().and_then(|_| writer.unsent(&session.facts)));
+        let left = self.sidecars.told(|what| what.carried);
+        if order.sidecars == Some(false) && !left.is_empty() {
+            let message =
+                format!("{} beside the log; `--with-sidecars` carries them", left.join(", "));
+            told.push(Finding::new(Code::SidecarsNotCarried, message));
+        }
+        let layout = session.format.layout();
+        let folder = self.opened.path.as_deref().and_then(|path| layout.presence(path));
+        if let Some(holder) = folder.and_then(|folder| store::present(&folder, session.id())) {
+            told.push(Finding::new(Code::SessionLive, holder));
+        }
+        Ok(told)
+    }
+
+    /// A child that its client starts itself: nothing but its lineage is written.
+    fn without_file(
+        &self,
+        order: &Order<'_>,
+        journal: &Journal,
+        request: Map<String, Value>,
+        again: bool,
+        argv: &[String],
+    ) -> Result<Step> {
+        if !order.making.dry_run && !again {
+            let mut record = self.record(order, request);
+            record.written.path = PathBuf::new();
+            journal.add(&Record { state: State::Committed, ..record })?;
+        }
+        let made = self.made(&self.place, Counts { messages: 0, turns: 0, calls: 0, results: 0 });
+        Ok(Step::Done(Box::new(Made {
+            child: ChildReport { path: None, store_path: None, ..made.child },
+            next: Next { argv: argv.to_vec(), ..made.next },
+            replayed: again,
+            ..made
+        })))
+    }
+
+    /// The child's sidecars, all of them or none; what was written.
+    fn carry(&self) -> Result<Vec<PathBuf>> {
+        if !self.carries {
+            return Ok(Vec::new());
+        }
+        let session = &self.opened.session;
+        let writer = session.format.writer(&session.facts)?;
+        let layout = session.format.layout();
+        let mut written = Vec::new();
+        let carried = self.sidecars.carry(writer, layout, &self.birth, &self.place, &mut written);
+        match carried {
+            Ok(()) => Ok(written),
+            Err(error) => {
+                take_away(&written);
+                Err(error)
+            }
+        }
     }
 
     /// The saga: success is reported only when the child and its lineage are both durable.
@@ -304,6 +401,9 @@ impl<'a> Plan<'a> {
         lock: Option<fs::File>,
     ) -> Result<Step> {
         let Self { cut, birth, framing, .. } = self;
+        if let Some(argv) = &self.starts {
+            return self.without_file(order, &journal, request, again, argv);
+        }
         let child = ops::Child { cut, birth, inherit: self.inherit, framing: framing.as_ref() };
         let draft = ops::child(&child)?;
         if order.out == Some(Path::new("-")) {
@@ -334,6 +434,9 @@ impl<'a> Plan<'a> {
             let what = "the child did not read back as planned: it has other bytes".to_owned();
             return Err(Error::DurabilityFailed { path: self.place.clone(), what });
         }
+        let beside = self.carry().inspect_err(|_| {
+            let _ = fs::remove_file(&self.place);
+        })?;
         let logs = self.home.logs.clone().filter(|_| !self.elsewhere);
         Ok(Step::Written(Box::new(Written {
             made: self.made(&self.place, self.counts()),
@@ -346,6 +449,7 @@ impl<'a> Plan<'a> {
             policy,
             journal,
             record,
+            beside,
             proven: large,
             store: self.home.store.clone(),
             index: logs.map(|logs| (logs, birth.clone())),
@@ -422,10 +526,10 @@ impl<'a> Plan<'a> {
             left_out: left_out(cut, inherited, self.inherit),
             child: ChildReport {
                 id: birth.id.clone(),
-                path: path.into(),
+                path: Some(path.into()),
                 title: birth.title.clone(),
                 cwd: birth.cwd.clone(),
-                store_path: path.strip_prefix(&home.base).unwrap_or(path).into(),
+                store_path: Some(path.strip_prefix(&home.base).unwrap_or(path).into()),
             },
             replayed: false,
             parent: ParentReport::of(opened),
@@ -434,7 +538,16 @@ impl<'a> Plan<'a> {
             framed: usize::from(self.framing.is_some()),
             seed_hash: planned.hash.clone(),
             inherited,
+            carried: self.sidecars.told(|what| what.carried && self.carries),
+            not_carried: self.sidecars.told(|what| !(what.carried && self.carries)),
         }
+    }
+}
+
+/// Removes what was written for a child that does not come about.
+fn take_away(files: &[PathBuf]) {
+    for file in files {
+        let _ = fs::remove_file(file);
     }
 }
 
@@ -467,6 +580,8 @@ struct Written {
     policy: Policy,
     journal: Journal,
     record: Record,
+    /// Its sidecars.
+    beside: Vec<PathBuf>,
     /// Whether it was compared byte by byte. Lines say the same wherever they stand, so that this is proof enough.
     proven: bool,
     /// Where what it refers to lies.
@@ -480,13 +595,13 @@ struct Written {
 impl Written {
     /// Reads the child back, takes it away again if its history is not the planned one, and completes the lineage.
     fn finish(self) -> Result<Made> {
-        let path = &self.made.child.path;
         let counts = if self.proven {
             let Made { messages, turns, tool_calls: calls, tool_results: results, .. } = self.made;
             Counts { messages, turns, calls, results }
         } else {
             self.read_back().inspect_err(|_| {
-                let _ = fs::remove_file(path);
+                take_away(&self.beside);
+                take_away(std::slice::from_ref(&self.record.written.path));
             })?
         };
         self.check_source()?;
@@ -500,7 +615,7 @@ impl Written {
 
     /// The child as its client will see it: the planned history, then the framing and nothing else.
     fn read_back(&self) -> Result<Counts> {
-        let path = &self.made.child.path;
+        let path = &self.record.written.path;
         let child = Session::read(store::open(path, Some(&self.store))?, Some(self.format))?;
         let thread = child.thread(None)?;
         let planned = &self.planned;
@@ -582,10 +697,10 @@ fn replayed(
         left_out: left_out.unwrap_or(LeftOut { lines: None, messages: None }),
         child: ChildReport {
             id: child.id().into(),
-            path: path.clone(),
+            path: Some(path.clone()),
             title: before.written.title.clone(),
             cwd: child.header().cwd.clone(),
-            store_path: path.strip_prefix(base).unwrap_or(path).into(),
+            store_path: Some(path.strip_prefix(base).unwrap_or(path).into()),
         },
         replayed: true,
         parent: ParentReport::of(opened),
@@ -597,6 +712,8 @@ fn replayed(
         framed: outline.messages - inherited.min(outline.messages),
         seed_hash: text("hash").into(),
         inherited,
+        carried: Vec::new(),
+        not_carried: Vec::new(),
     }))
 }
 
@@ -605,7 +722,8 @@ pub(super) fn left_out(cut: &Cut<'_>, inherited: usize, inherit: bool) -> LeftOu
     let all = cut.thread.history(cut.thread.path().len(), 0).len();
     let kept = if inherit { cut.kept.len() } else { 0 };
     let session = cut.thread.session;
-    let records = session.log.lines().saturating_sub(1 + session.blank.len());
+    let header = usize::from(session.header().line.is_some());
+    let records = session.log.lines().saturating_sub(header + session.blank.len());
     if session.partly {
         // The rest was not looked at, so that nobody knows.
         return LeftOut { lines: None, messages: None };

@@ -1,6 +1,9 @@
 //! What `replay` prints: rows for scripts, a transcript and a tree for people.
 
-use std::fmt::Write as _;
+use std::{
+    collections::{HashMap, HashSet},
+    fmt::Write as _,
+};
 
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
@@ -9,7 +12,7 @@ use serde_json::value::RawValue;
 use crate::{
     cli::{Run, lineage, output::printable, pick::Opened},
     error::Result,
-    fact::{Ending, Role},
+    fact::{Ending, Fact, Id, Role},
     format::{Message, Origin, Unfolded, json::hex},
     session::{History, Thread, history::unfold},
 };
@@ -60,6 +63,27 @@ struct CallRow<'a> {
     id: &'a str,
     name: &'a str,
     arguments: &'a str,
+}
+
+/// A message of a request, made of several of the log.
+struct Joined {
+    role: Role,
+    texts: Vec<String>,
+    calls: Vec<(String, String, String)>,
+    results: Vec<String>,
+    made_up: bool,
+}
+
+impl Joined {
+    fn of(role: Role) -> Self {
+        Self { role, texts: Vec::new(), calls: Vec::new(), results: Vec::new(), made_up: false }
+    }
+
+    /// What the client puts in the place of an answer that never came.
+    fn no_response() -> Self {
+        let texts = vec!["No response requested.".to_owned()];
+        Self { texts, made_up: true, ..Self::of(Role::Assistant) }
+    }
 }
 
 /// A message of the next request; `made_up` where the client gives a missing result itself.
@@ -156,7 +180,7 @@ impl<'a> Rows<'a> {
             if !self.wanted(self.turn(message)) {
                 continue;
             }
-            let Unfolded { text, calls, results } = unfold(session, message)?;
+            let Unfolded { text, calls, results, output: _ } = unfold(session, message)?;
             let row = MessageRow {
                 index: nth + 1,
                 role: message.role.name(),
@@ -177,9 +201,13 @@ impl<'a> Rows<'a> {
 
     /// What the client leaves out is left out, and a missing result is made up as the client would.
     fn provider(&self, take: &mut Take<'_>) -> Result<()> {
+        if self.thread.session.format.joins() {
+            return self.joined(take);
+        }
         let mut owed: Vec<String> = Vec::new();
         for message in self.history.messages.iter().filter(|message| message.sent) {
-            let Unfolded { text, calls, results } = unfold(self.thread.session, message)?;
+            let Unfolded { text, calls, results, output: _ } =
+                unfold(self.thread.session, message)?;
             if results.is_empty() {
                 make_up(&mut owed, take)?;
             }
@@ -193,6 +221,108 @@ impl<'a> Rows<'a> {
             }
         }
         make_up(&mut owed, take)
+    }
+
+    /// The same where a request holds the lines of one answer as one message, and neighbouring messages of the user
+    /// as one. A call that was given up further up is left out; at the end its result is made up.
+    fn joined(&self, take: &mut Take<'_>) -> Result<()> {
+        let session = self.thread.session;
+        let sent: Vec<&Message> = self.history.messages.iter().filter(|one| one.sent).collect();
+        let unfolded =
+            sent.iter().map(|one| unfold(session, one)).collect::<Result<Vec<Unfolded>>>()?;
+        let answered: HashSet<&String> = unfolded.iter().flat_map(|one| &one.results).collect();
+        let part_of = |message: &Message| {
+            session.facts.of(message.line).find_map(|fact| match fact {
+                Fact::Part(answer) => Some(answer),
+                _ => None,
+            })
+        };
+        let spoken = |line: u32| session.facts.of(line).any(|fact| fact == Fact::Spoken);
+        // The client has given up a call when something else was said than its answer and the results of that.
+        let given_up = |call: &String, at: usize| {
+            let part = part_of(sent[at]);
+            let later = sent[at + 1..].iter().zip(&unfolded[at + 1..]);
+            let mut other = later.filter(|(message, one)| match message.role {
+                Role::Assistant => part_of(message) != part,
+                _ => one.results.is_empty() && spoken(message.line),
+            });
+            !answered.contains(call) && other.next().is_some()
+        };
+        let unanswered = self.unanswered();
+        let mut rows: Vec<Joined> = Vec::new();
+        let mut parts: HashMap<Id, usize> = HashMap::new();
+        for (at, (message, one)) in sent.iter().zip(&unfolded).enumerate() {
+            let part = part_of(message);
+            let calls: Vec<_> =
+                one.calls.iter().filter(|(id, ..)| !given_up(id, at)).cloned().collect();
+            if calls.is_empty() && !one.calls.is_empty() && one.text.is_empty() {
+                continue;
+            }
+            let known = match part {
+                Some(part) => parts.get(&part).copied(),
+                None => rows
+                    .len()
+                    .checked_sub(1)
+                    .filter(|last| rows[*last].role == message.role && message.role == Role::User),
+            };
+            let row = known.unwrap_or_else(|| {
+                rows.push(Joined::of(message.role));
+                rows.len() - 1
+            });
+            parts.extend(part.map(|part| (part, row)));
+            let row = &mut rows[row];
+            row.texts.extend(Some(one.text.clone()).filter(|text| !text.is_empty()));
+            row.calls.extend(calls);
+            row.results.extend(one.results.iter().cloned());
+            if unanswered == Some(message.line) {
+                rows.push(Joined::no_response());
+            }
+        }
+        let owed: Vec<String> = rows
+            .iter()
+            .flat_map(|row| &row.calls)
+            .map(|(id, ..)| id.clone())
+            .filter(|call| !answered.contains(call))
+            .collect();
+        if !owed.is_empty() {
+            let at = rows.iter().rposition(|row| row.role == Role::Assistant && !row.made_up);
+            let at = at.map_or(rows.len(), |at| at + 1);
+            if rows.get(at).is_none_or(|row| row.role != Role::User) {
+                rows.insert(at, Joined { made_up: true, ..Joined::of(Role::User) });
+            }
+            rows[at].results.extend(owed);
+            if unanswered.is_none() {
+                rows.insert(at + 1, Joined::no_response());
+            }
+        }
+        for row in &rows {
+            let sent = SentRow {
+                role: row.role.name(),
+                text: &row.texts.join("\n"),
+                calls: call_rows(&row.calls),
+                results: &row.results,
+                made_up: row.made_up,
+            };
+            if !take(json(&sent))? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The record that waits for an answer, if one does: the client gives it itself before it goes on.
+    fn unanswered(&self) -> Option<u32> {
+        let facts = &self.thread.session.facts;
+        let path = self.thread.path()[..self.keep].iter().rev();
+        let mut asked = path.filter_map(|line| {
+            let counts = |fact| match fact {
+                Fact::Awaited => Some(Some(*line)),
+                Fact::Answering(_) | Fact::Said(Role::Assistant, _) => Some(None),
+                _ => None,
+            };
+            facts.of(*line).find_map(counts)
+        });
+        asked.next().flatten()
     }
 
     fn each_turn(&self, take: &mut Take<'_>) -> Result<()> {
@@ -244,7 +374,9 @@ impl<'a> Rows<'a> {
             format!(" {PALE}({}){PALE:#}", message.origin.name())
         };
         let _ = writeln!(out, "{NAME}{}{NAME:#}{origin}", message.role.name());
-        let text = printable(&unfolded.text);
+        let both = [unfolded.text.as_str(), unfolded.output.as_str()];
+        let both: Vec<&str> = both.into_iter().filter(|text| !text.is_empty()).collect();
+        let text = printable(&both.join("\n"));
         let fold = if self.full || message.role == Role::Assistant { usize::MAX } else { FOLD };
         let lines = text.lines().count();
         for line in text.lines().take(fold) {

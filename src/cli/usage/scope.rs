@@ -121,7 +121,7 @@ fn derived(accounts: &[(PathBuf, Account)], asked: usize, args: &Args) -> HashSe
     let mut open: Vec<Arc<str>> = members.iter().cloned().collect();
     while let Some(parent) = open.pop() {
         for child in children.get(parent.as_ref()).into_iter().flatten() {
-            let follows = args.include_forks || matches!(child.kind, "aside" | "subagent");
+            let follows = args.include_forks || child.kind != "fork";
             if follows && members.insert(Arc::clone(&child.session)) {
                 found.insert(Arc::clone(&child.session));
                 open.push(Arc::clone(&child.session));

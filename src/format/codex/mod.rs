@@ -118,7 +118,7 @@ impl Format for Codex {
     }
 
     fn system_prompt(&self, facts: &Facts, _path: &[u32]) -> Option<Span> {
-        let line = facts.header.as_ref()?.line;
+        let line = facts.header.as_ref()?.line?;
         facts.of(line).find_map(|fact| match fact {
             Fact::Prompt(place) => Some(place.on(line)),
             _ => None,

@@ -216,7 +216,7 @@ impl CodexReader {
             facts.state(number, Fact::Prompt(place(line, Some(prompt))));
         }
         facts.header = Some(Header {
-            line: number,
+            line: Some(number),
             id,
             version,
             cwd: text(&meta.cwd),

@@ -304,6 +304,7 @@ impl Writer for CodexWriter {
             seq: last.map_or(0, |last| u64::from(last) + 1),
             time: facts.newest,
             version,
+            ..Tip::default()
         }
     }
 

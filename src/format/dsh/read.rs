@@ -472,7 +472,7 @@ fn read_header(line: Line<'_>, facts: &mut Facts) -> Result<(), Fault> {
     }
     let owned = |text: Text<'_>| text.owned();
     facts.header = Some(Header {
-        line: json::index(line),
+        line: Some(json::index(line)),
         id: header.id.owned(),
         version: header.version,
         cwd: header.cwd.map(owned),
@@ -481,6 +481,7 @@ fn read_header(line: Line<'_>, facts: &mut Facts) -> Result<(), Fault> {
         created: DateTime::from_timestamp_millis(header.created_at),
         seed_length: header.seed_length,
         subagent: header.origin.is_some_and(|origin| origin.0 == "subagent"),
+        errand: None,
     });
     Ok(())
 }

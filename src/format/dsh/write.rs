@@ -218,7 +218,7 @@ impl Writer for DshWriter {
         let time = last
             .and_then(|line| serde_json::from_slice::<LastTime<'_>>(line).ok())
             .map_or(0, |last| last.millis());
-        Tip { last: None, seq: next, time, version }
+        Tip { seq: next, time, version, ..Tip::default() }
     }
 
     fn takes_note(&self, facts: &Facts, version: u32, path: &[u32]) -> bool {

@@ -352,7 +352,7 @@ fn read_header(line: Line<'_>, facts: &mut Facts) -> Result<(), Fault> {
     }
     let owned = |text: Text<'_>| text.owned();
     facts.header = Some(Header {
-        line: json::index(line),
+        line: Some(json::index(line)),
         id: header.id.owned(),
         version,
         cwd: header.cwd.map(owned),
@@ -361,6 +361,7 @@ fn read_header(line: Line<'_>, facts: &mut Facts) -> Result<(), Fault> {
         created: header.timestamp.and_then(|text| parse_time(&text.0)),
         seed_length: None,
         subagent: false,
+        errand: None,
     });
     Ok(())
 }

@@ -253,7 +253,7 @@ impl Writer for PiWriter {
             Fact::Linked { id, .. } => Some(facts.name(id).to_owned()),
             _ => None,
         });
-        Tip { last, seq: 0, time: facts.newest, version: 3 }
+        Tip { last, time: facts.newest, version: 3, ..Tip::default() }
     }
 
     fn mark(&self, note: &Note) -> String {

@@ -1,0 +1,555 @@
+//! Claude Code's lines as facts.
+
+use std::borrow::Cow;
+
+use chrono::{DateTime, Utc};
+use serde::de::Error as _;
+use serde_json::value::RawValue;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::wire::{self, is, is_true, text};
+use crate::{
+    fact::{Carrier, Ending, Fact, Facts, Header, Key, Role, Tokens, Usage},
+    finding::{Code, Finding},
+    format::{
+        Fault, Reader,
+        json::{self, count, place},
+    },
+    log::Line,
+};
+
+/// The highest count of output that a client writes before it knows the true one.
+const PLACEHOLDER: u64 = 8;
+
+/// How far back the records of the answer before are looked for.
+const NEAR: usize = 64;
+
+/// The longest beginning of a prompt that is kept.
+const PROMPT: usize = 200;
+
+/// What the client writes where a person broke off.
+const INTERRUPTED: [&str; 2] =
+    ["[Request interrupted by user]", "[Request interrupted by user for tool use]"];
+
+/// How lines begin in which the client says what a command of its own did.
+const ECHOES: [&str; 7] = [
+    "<command-name>",
+    "<command-message>",
+    "<local-command-",
+    "<bash-input>",
+    "<bash-stdout>",
+    "<bash-stderr>",
+    "<user-memory-input>",
+];
+
+/// Reads one transcript.
+#[derive(Default)]
+pub(super) struct ClaudeReader {
+    /// Whether the file is a subagent's: all of its records are then side chain.
+    agent: Option<bool>,
+    titles: Titles,
+    /// The last answer, as long as nobody has asked for another, and whether the client has said something since.
+    answer: Option<(Key, bool)>,
+}
+
+/// What a session may be called, best first.
+#[derive(Default)]
+struct Titles {
+    custom: Option<String>,
+    made: Option<String>,
+    summary: Option<String>,
+}
+
+impl Reader for ClaudeReader {
+    fn read(&mut self, line: Line<'_>, facts: &mut Facts) -> Result<(), Fault> {
+        if line.bytes.trim_ascii().is_empty() {
+            return Ok(());
+        }
+        let record: wire::Record<'_> = serde_json::from_slice(line.bytes)?;
+        let Some(kind) = text(record.kind) else { return Ok(()) };
+        let uuid = text(record.uuid);
+        if uuid.is_none() && matches!(kind.as_ref(), "user" | "assistant") {
+            return Err(serde_json::Error::custom("a message without a uuid").into());
+        }
+        let at = text(record.timestamp).as_deref().and_then(parse_time);
+        if let Some(at) = at {
+            facts.newest = facts.newest.max(at.timestamp_millis());
+        }
+        self.header(&record, at, facts);
+        let Some(uuid) = uuid else {
+            self.beside(line, &kind, &record, facts);
+            return Ok(());
+        };
+        let side = is_true(record.is_sidechain);
+        let agent = *self.agent.get_or_insert(side);
+        if side && !agent {
+            // The client walks past such lines; what they cost was paid all the same.
+            if kind == "assistant" {
+                spend(line, &record, record.message, at, Some("subagent"), facts);
+            }
+            return Ok(());
+        }
+        link(line, &kind, &uuid, &record, at, facts);
+        self.watch(&kind, &record, facts);
+        match kind.as_ref() {
+            "user" => user(line, &uuid, &record, facts),
+            "assistant" => assistant(line, &record, at, facts),
+            "system" => system(line, &uuid, &record, facts),
+            "progress" => {
+                facts.state(json::index(line), Fact::Hollow);
+                progress(line, &record, at, facts);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn is_record(&self, bytes: &[u8]) -> bool {
+        serde_json::from_slice::<wire::Record<'_>>(bytes).is_ok_and(|record| {
+            let Some(kind) = text(record.kind) else { return false };
+            let known = text(record.uuid).is_some();
+            match kind.as_ref() {
+                "user" | "assistant" => known && record.message.is_some(),
+                _ => {
+                    known
+                        || text(record.session_id).is_some()
+                        || record.leaf_uuid.is_some()
+                        || record.message_id.is_some()
+                }
+            }
+        })
+    }
+}
+
+impl ClaudeReader {
+    /// No line is a header: the session is what its records say of it.
+    fn header(&mut self, record: &wire::Record<'_>, at: Option<DateTime<Utc>>, facts: &mut Facts) {
+        let Some(session) = text(record.session_id) else { return };
+        let header = facts.header.get_or_insert_with(|| Header {
+            id: session.as_ref().to_owned(),
+            version: 2,
+            ..Header::default()
+        });
+        header.created = header.created.or(at);
+        if let Some(cwd) = text(record.cwd) {
+            if facts.cwd_first.is_none() {
+                facts.cwd_first = Some(cwd.as_ref().to_owned());
+            }
+            if header.cwd.as_deref() != Some(&cwd) {
+                header.cwd = Some(cwd.into_owned());
+            }
+        }
+        if let Some(version) = text(record.version)
+            && facts.client.as_deref() != Some(&version)
+        {
+            facts.client = Some(version.into_owned());
+        }
+        if is_true(record.is_sidechain) && self.agent.unwrap_or(true) {
+            let agent = text(record.agent_id).unwrap_or_default();
+            header.subagent = true;
+            header.parent = Some(session.into_owned());
+            if agent.is_empty() {
+                return;
+            }
+            header.id = format!("agent-{agent}");
+            // The client names its helpers by what they are at; all but true subagents begin with a copy of the whole
+            // session.
+            header.errand = match agent.as_ref() {
+                agent if agent.contains("side_question") => Some("aside"),
+                agent if agent.contains("compact-") => Some("compaction"),
+                _ => None,
+            };
+            return;
+        }
+        let from: Option<wire::ForkedFrom<'_>> = wire::read(record.forked_from);
+        let parent = from.as_ref().and_then(|from| text(from.session_id));
+        // A copy by the client's own flag names only who made the calls.
+        let owner = text(record.request_session_id).filter(|_| header.parent.is_none());
+        if let Some(parent) = parent.or(owner).filter(|parent| *parent != session) {
+            header.parent = Some(parent.into_owned());
+        }
+    }
+
+    /// A stream that was cut looks like a finished answer but for its count of output, which is the opening one: the
+    /// client goes on behind a line of its own, or says so.
+    fn watch(&mut self, kind: &str, record: &wire::Record<'_>, facts: &mut Facts) {
+        let cut = |key: Key, facts: &mut Facts| {
+            let same = |usage: &&mut Usage| usage.key == key && usage.tokens.output <= PLACEHOLDER;
+            for usage in facts.usages.iter_mut().rev().take(NEAR).filter(same) {
+                usage.provisional = true;
+            }
+        };
+        let message: wire::Message<'_> = match kind {
+            "assistant" => wire::read(record.message).unwrap_or_default(),
+            "user" => {
+                let meta = is_true(record.is_meta);
+                self.answer = self.answer.take().filter(|_| meta).map(|(key, _)| (key, true));
+                return;
+            }
+            _ => return,
+        };
+        let before = self.answer.take();
+        if is_true(record.truncated_after_output)
+            && let Some((key, _)) = before
+        {
+            return cut(key, facts);
+        }
+        let Some(id) = text(message.id).filter(|_| !is(message.model, "<synthetic>")) else {
+            return;
+        };
+        let key = Key::from(id.into_owned());
+        if let Some((other, true)) = before
+            && other != key
+        {
+            cut(other, facts);
+        }
+        self.answer = Some((key, false));
+    }
+
+    /// Records of the session, which are no part of the conversation.
+    fn beside(&mut self, line: Line<'_>, kind: &str, record: &wire::Record<'_>, facts: &mut Facts) {
+        let owned = |raw: Option<&RawValue>| {
+            text(raw).filter(|text| !text.trim().is_empty()).map(Cow::into_owned)
+        };
+        match kind {
+            "custom-title" => self.titles.custom = owned(record.custom_title),
+            "ai-title" => self.titles.made = owned(record.ai_title),
+            "summary" => self.titles.summary = owned(record.summary),
+            "last-prompt" => {
+                facts.prompts.told = owned(record.last_prompt).or(facts.prompts.told.take());
+                if let Some(leaf) = text(record.leaf_uuid) {
+                    let leaf = facts.id(&leaf);
+                    facts.state(json::index(line), Fact::Marked(leaf));
+                }
+            }
+            "content-replacement" => {
+                // Without it the model would see the whole result instead of its beginning.
+                for replaced in wire::read::<Vec<wire::Replacement<'_>>>(record.replacements)
+                    .unwrap_or_default()
+                {
+                    if let Some(call) = text(replaced.tool_use_id) {
+                        let target = facts.id(&call);
+                        facts.state(json::index(line), Fact::Labelled { target, set: true });
+                    }
+                }
+            }
+            _ => return,
+        }
+        let Titles { custom, made, summary } = &self.titles;
+        facts.title = custom
+            .as_ref()
+            .or(made.as_ref())
+            .cloned()
+            .or_else(|| facts.prompts.told.as_deref().map(crate::session::headline))
+            .or_else(|| summary.clone());
+    }
+}
+
+/// The place of a record in the tree, whose it is, and when it was written.
+fn link(
+    line: Line<'_>,
+    kind: &str,
+    uuid: &str,
+    record: &wire::Record<'_>,
+    at: Option<DateTime<Utc>>,
+    facts: &mut Facts,
+) {
+    let number = json::index(line);
+    let id = facts.id(uuid);
+    let parent = text(record.parent_uuid).map(|parent| facts.id(&parent));
+    let stamp = text(record.timestamp).unwrap_or_default();
+    let stamp = u32::try_from(xxh3_64(stamp.as_bytes()) >> 32).unwrap_or_default();
+    let older = inherited(record);
+    facts.state(number, Fact::Linked { id, parent, stamp, older });
+    if let Some(session) = text(record.session_id) {
+        let session = facts.id(&session);
+        facts.state(number, Fact::Owner(session));
+    }
+    if let Some(original) = wire::read::<wire::ForkedFrom<'_>>(record.forked_from)
+        .and_then(|from| from.message_uuid)
+        .and_then(|raw| text(Some(raw)))
+    {
+        let original = facts.id(&original);
+        facts.state(number, Fact::Copied(original));
+    }
+    if let Some(at) = at {
+        let secs = u32::try_from(at.timestamp()).unwrap_or_default();
+        let millis = u16::try_from(at.timestamp_subsec_millis()).unwrap_or_default();
+        facts.state(number, Fact::At { secs, millis });
+        // Context lines are written together and not in the order of their times.
+        if matches!(kind, "user" | "assistant") {
+            facts.time(number, at.timestamp_millis());
+        }
+    }
+    if matches!(kind, "user" | "assistant") {
+        facts.state(number, Fact::Spoken);
+    }
+}
+
+/// Whether a record says of itself that another session made it.
+fn inherited(record: &wire::Record<'_>) -> bool {
+    let owner = text(record.request_session_id);
+    record.forked_from.is_some() || owner.is_some() && owner != text(record.session_id)
+}
+
+fn user(line: Line<'_>, uuid: &str, record: &wire::Record<'_>, facts: &mut Facts) {
+    let number = json::index(line);
+    let message: wire::Message<'_> = wire::read(record.message).unwrap_or_default();
+    let said = Fact::Said(Role::User, place(line, message.content));
+    let mut results = 0;
+    for block in blocks_of(&message, "tool_result") {
+        let call = facts.id(&text(block.tool_use_id).unwrap_or_default());
+        let inner = block.content.map(|raw| wire::unfold(raw.get().as_bytes()).text);
+        let made_up = inner.is_some_and(|text| text.starts_with("[Tool call interrupted:"));
+        facts.state(number, Fact::Answered { call, made_up });
+        results += 1;
+    }
+    if results > 0 {
+        facts.state(number, Fact::Awaited);
+        return facts.state(number, said);
+    }
+    let words = message.content.map(|raw| wire::unfold(raw.get().as_bytes()).text);
+    let words = words.unwrap_or_default();
+    let echo = ECHOES.iter().any(|echo| words.trim_start().starts_with(echo));
+    let summary = is_true(record.is_compact_summary);
+    if summary {
+        facts.state(number, Fact::Compacted { kept: None });
+    }
+    if !summary && !echo {
+        facts.state(number, Fact::Awaited);
+    }
+    if summary || is_true(record.is_meta) {
+        facts.state(number, Fact::Beside);
+        return facts.state(number, said);
+    }
+    if INTERRUPTED.contains(&words.trim()) {
+        facts.state(number, said);
+        return facts.state(number, Fact::Closed { turn: None, how: Ending::Interrupted });
+    }
+    if echo {
+        // A command of the user's own is a prompt in other words: then an answer follows.
+        if words.contains("<command-name>") {
+            facts.state(number, Fact::MayOpen);
+        }
+        facts.state(number, Fact::Beside);
+        return facts.state(number, said);
+    }
+    let turn = facts.id(uuid);
+    facts.state(number, Fact::Opened(turn));
+    facts.state(number, said);
+    let words: String = words.trim().chars().take(PROMPT).collect();
+    if words.is_empty() || words.starts_with("<task-notification>") {
+        return;
+    }
+    if facts.first_prompt.is_none() {
+        facts.first_prompt = Some(words.clone());
+    }
+    facts.prompts.asked.push((number, words));
+}
+
+fn blocks_of<'a>(
+    message: &wire::Message<'a>,
+    kind: &'static str,
+) -> impl Iterator<Item = wire::Block<'a>> {
+    wire::blocks(message.content).into_iter().filter(move |block| is(block.kind, kind))
+}
+
+fn assistant(
+    line: Line<'_>,
+    record: &wire::Record<'_>,
+    at: Option<DateTime<Utc>>,
+    facts: &mut Facts,
+) {
+    let number = json::index(line);
+    if is_true(record.is_api_error_message) {
+        // Shown to the user, never sent.
+        return facts.state(number, Fact::Answering(Some(Ending::Failed)));
+    }
+    let message: wire::Message<'_> = wire::read(record.message).unwrap_or_default();
+    let said = Fact::Said(Role::Assistant, place(line, message.content));
+    if is(message.model, "<synthetic>") {
+        // What the client puts where an answer is missing, before it goes on.
+        facts.state(number, said);
+        return facts.state(number, Fact::Closed { turn: None, how: Ending::Interrupted });
+    }
+    let blocks = wire::blocks(message.content);
+    let calls = blocks.iter().filter(|block| is(block.kind, "tool_use"));
+    let calls: Vec<Cow<'_, str>> = calls.filter_map(|block| text(block.id)).collect();
+    let spoken = blocks.last().is_some_and(|block| is(block.kind, "text"))
+        || message.content.is_some_and(|raw| raw.get().starts_with('"'));
+    let ending = match text(message.stop_reason).as_deref() {
+        Some("tool_use" | "pause_turn") => None,
+        Some(_) => Some(Ending::Completed),
+        // Versions before 2.1.97 leave it open; the last block tells.
+        None => (spoken && calls.is_empty()).then_some(Ending::Completed),
+    };
+    facts.state(number, Fact::Answering(ending));
+    for call in &calls {
+        let call = facts.id(call);
+        facts.state(number, Fact::Called(call));
+    }
+    if let Some(id) = text(message.id) {
+        let part = facts.id(&id);
+        facts.state(number, Fact::Part(part));
+    }
+    facts.state(number, said);
+    let emptied = |block: &wire::Block<'_>| {
+        is(block.kind, "thinking")
+            && is(block.thinking, "")
+            && text(block.signature).is_some_and(|signature| !signature.is_empty())
+    };
+    if blocks.iter().any(emptied) {
+        let message =
+            "a thinking block without its text, signature kept: the provider may refuse it";
+        facts.findings.push(Finding::new(Code::ThinkingEmpty, message).on(line.number()));
+    }
+    spend(line, record, record.message, at, None, facts);
+}
+
+fn system(line: Line<'_>, uuid: &str, record: &wire::Record<'_>, facts: &mut Facts) {
+    let number = json::index(line);
+    if is(record.subtype, "local_command") {
+        facts.state(number, Fact::Beside);
+        facts.state(number, Fact::Said(Role::User, place(line, record.content)));
+        if let Some((carrier, mark)) = carrier(uuid, record) {
+            let mark = facts.id(&mark);
+            facts.state(number, Fact::Carried(carrier, mark));
+        }
+    }
+    if !is(record.subtype, "compact_boundary") {
+        return;
+    }
+    facts.state(number, Fact::Compacted { kept: None });
+    if !inherited(record) {
+        facts.unrecorded += 1;
+    }
+    let metadata: wire::CompactMetadata<'_> =
+        wire::read(record.compact_metadata).unwrap_or_default();
+    let list: Option<wire::Preserved<'_>> = wire::read(metadata.preserved_messages);
+    let run: Option<wire::Preserved<'_>> = wire::read(metadata.preserved_segment);
+    let uuids: Option<Vec<&RawValue>> = list.as_ref().and_then(|list| wire::read(list.uuids));
+    let anchor = list.as_ref().or(run.as_ref()).and_then(|kept| text(kept.anchor_uuid));
+    if let Some(anchor) = anchor {
+        let anchor = facts.id(&anchor);
+        facts.state(number, Fact::KeptBehind(anchor));
+    }
+    match (uuids, run) {
+        (Some(uuids), _) => {
+            for kept in uuids.into_iter().filter_map(|raw| text(Some(raw))) {
+                let kept = facts.id(&kept);
+                facts.state(number, Fact::Kept(kept));
+            }
+        }
+        (None, Some(run)) => {
+            if let (Some(head), Some(tail)) = (text(run.head_uuid), text(run.tail_uuid)) {
+                let (head, tail) = (facts.id(&head), facts.id(&tail));
+                facts.state(number, Fact::KeptRun { head, tail });
+            }
+        }
+        (None, None) => {}
+    }
+}
+
+/// A framing or note of ours and its id. A fork gives the line another one, and keeps the first in `forkedFrom`.
+fn carrier(uuid: &str, record: &wire::Record<'_>) -> Option<(Carrier, String)> {
+    const NOTE: &str = "5e55c711";
+    const FRAMING: &str = "5e55c710";
+    let from: wire::ForkedFrom<'_> = wire::read(record.forked_from).unwrap_or_default();
+    let original = text(from.message_uuid).filter(|id| id.starts_with("5e55c71"));
+    let mark: wire::Mark<'_> = wire::read(record.sessctl).unwrap_or_default();
+    let ours = |id: &str| id.starts_with(NOTE) || id.starts_with(FRAMING);
+    let id = if ours(uuid) { uuid } else { original.as_deref().unwrap_or(uuid) };
+    let carrier = match text(mark.kind).as_deref() {
+        Some("note") => Carrier::Note,
+        Some("framing") => Carrier::Framing,
+        _ if id.starts_with(NOTE) => Carrier::Note,
+        _ if id.starts_with(FRAMING) => Carrier::Framing,
+        _ => return None,
+    };
+    Some((carrier, id.to_owned()))
+}
+
+/// A subagent's message, told again in the log of the session that sent it.
+fn progress(
+    line: Line<'_>,
+    record: &wire::Record<'_>,
+    at: Option<DateTime<Utc>>,
+    facts: &mut Facts,
+) {
+    let data: wire::Progress<'_> = wire::read(record.data).unwrap_or_default();
+    let inner: wire::Record<'_> = wire::read(data.message).unwrap_or_default();
+    if is(inner.kind, "assistant") {
+        spend(line, record, inner.message.or(data.message), at, Some("subagent"), facts);
+    }
+}
+
+/// One record of a paid answer. Which of several is the final one is told by the ledger.
+fn spend(
+    line: Line<'_>,
+    record: &wire::Record<'_>,
+    message: Option<&RawValue>,
+    at: Option<DateTime<Utc>>,
+    kind: Option<&str>,
+    facts: &mut Facts,
+) {
+    let message: wire::Message<'_> = wire::read(message).unwrap_or_default();
+    let Some(usage) = wire::read::<wire::Usage<'_>>(message.usage) else { return };
+    if is(message.model, "<synthetic>") {
+        return;
+    }
+    let tokens = tokens(&usage);
+    let model = text(message.model);
+    let id = text(message.id);
+    let key = match &id {
+        Some(id) => id.clone().into_owned(),
+        None => format!(
+            "t\0{}\0{}\0{tokens:?}",
+            text(record.timestamp).unwrap_or_default(),
+            model.as_deref().unwrap_or_default()
+        ),
+    };
+    let of = |key: String, tokens: Tokens| Usage {
+        line: json::index(line),
+        key: key.into(),
+        weak: id.is_none(),
+        at,
+        tokens,
+        inherited: inherited(record).then_some(true),
+        ..Usage::default()
+    };
+    // Advisors are calls of their own, which the counters of the answer do not hold; other iterations are parts of it.
+    let iterations: Vec<wire::Usage<'_>> = wire::read(usage.iterations).unwrap_or_default();
+    let advised = iterations.iter().enumerate().filter(|(_, one)| is(one.kind, "advisor_message"));
+    for (index, advice) in advised {
+        let model = text(advice.model).map(|model| facts.word(&model));
+        let kind = Some(facts.word("advisor"));
+        facts.spend(Usage { kind, model, ..of(format!("{key}#{index}"), self::tokens(advice)) });
+    }
+    let provisional = text(message.stop_reason).is_none();
+    let model = model.map(|model| facts.word(&model));
+    let kind = kind.map(|kind| facts.word(kind));
+    facts.spend(Usage { kind, model, provisional, ..of(key, tokens) });
+}
+
+fn tokens(usage: &wire::Usage<'_>) -> Tokens {
+    let split: wire::CacheCreation<'_> = wire::read(usage.cache_creation).unwrap_or_default();
+    let details: wire::OutputDetails<'_> =
+        wire::read(usage.output_tokens_details).unwrap_or_default();
+    let (five, hour) =
+        (count(split.ephemeral_5m_input_tokens), count(split.ephemeral_1h_input_tokens));
+    // Some logs have the parts without their sum.
+    let written = count(usage.cache_creation_input_tokens).max(five.saturating_add(hour));
+    let output = count(usage.output_tokens);
+    Tokens {
+        input: count(usage.input_tokens),
+        cache_read: count(usage.cache_read_input_tokens),
+        cache_write_5m: written - hour,
+        cache_write_1h: hour,
+        output,
+        reasoning: count(details.thinking_tokens).min(output),
+    }
+}
+
+pub(super) fn parse_time(text: &str) -> Option<DateTime<Utc>> {
+    DateTime::parse_from_rfc3339(text).ok().map(|time| time.to_utc())
+}
