@@ -486,6 +486,23 @@ fn the_same_request_gives_the_same_child() {
 }
 
 #[test]
+fn a_header_may_be_longer_than_what_is_looked_at_first() {
+    let home = Home::of("fork-paginated");
+    let child = "01a22820-a378-7d40-b4ad-66962544eb03";
+    let path = home.log(child);
+    let long = format!("{} (placeholder base instructions)", "x".repeat(600_000));
+    let text = fs::read_to_string(&path).unwrap().replacen(
+        "You are a demo agent. (placeholder base instructions)",
+        &long,
+        1,
+    );
+    fs::write(&path, text).unwrap();
+    let report = home.done(&["replay", child, "--check"]);
+    assert_eq!(report["files_read"], 2);
+    assert_eq!(home.child(&["fork", child]).report["turns"], 4);
+}
+
+#[test]
 fn bare_logs_are_read_and_not_written() {
     let home = Home::of("old-0.20.0");
     let id = "094d6f2a-b588-4ddc-a020-7174db8bce43";
@@ -510,5 +527,5 @@ fn put_away_and_packed_logs_are_read_like_others() {
     assert_eq!(report["files_read"], 2);
     assert_eq!(home.done(&["usage", text(home.folder.path())])["totals"]["total"], 16784);
     let child = home.child(&["fork", PARENT]);
-    assert_eq!(std::path::Path::new(&child.path).extension().unwrap(), "jsonl");
+    assert_eq!(Path::new(&child.path).extension(), Some("jsonl".as_ref()));
 }

@@ -231,14 +231,112 @@ fn dsh(version: u32, steps: &[Step]) -> Vec<u8> {
     lines.iter().flat_map(|line| [line.to_string().into_bytes(), b"\n".to_vec()].concat()).collect()
 }
 
+/// An id as Codex makes it, of that many milliseconds after the start.
+fn uuid(after: i64, tail: u8) -> String {
+    let millis = START + after;
+    format!("{:08x}-{:04x}-7000-8000-0000000000{tail:02x}", millis >> 16, millis & 0xffff)
+}
+
+/// A Codex rollout of version 2 (turns that are not written down), 3 (legacy) or 4 (paginated).
+fn codex(version: u32, steps: &[Step]) -> Vec<u8> {
+    let own = uuid(0, 0);
+    let mut meta = json!({"session_id":own,"id":own,"timestamp":iso(0),"cwd":"/home/ada/demo","originator":"codex_exec","cli_version":"0.171.0","source":"exec","base_instructions":{"text":"Be brief."}});
+    if version > 2 {
+        meta["history_mode"] = if version == 4 { "paginated" } else { "legacy" }.into();
+    }
+    let mut lines: Vec<serde_json::Value> = Vec::new();
+    let mut add = |kind: &str, payload: serde_json::Value| {
+        let nth = lines.len();
+        let mut line = json!({"timestamp":iso(nth),"type":kind,"payload":payload});
+        if version == 4 {
+            line["ordinal"] = nth.into();
+        }
+        lines.push(line);
+        i64::try_from(nth).unwrap()
+    };
+    add("session_meta", meta);
+    let mut total = 0;
+    let message = |role: &str, text: &str| json!({"type":"message","role":role,"content":[{"type":"input_text","text":text}]});
+    for step in steps {
+        match step {
+            Step::Turn { .. } | Step::Aborted => {
+                let (calls, count) = match step {
+                    Step::Turn { calls, words } => (*calls, *words),
+                    _ => (0, 1),
+                };
+                let prompt = format!("go on: {}", words(count));
+                let nth = add("world_state", json!({"full":false,"state":{}}));
+                let turn = uuid(nth * 1000 + 1, 1);
+                let named = |kind: &str| match version {
+                    2 => json!({"type":kind}),
+                    _ => json!({"type":kind,"turn_id":turn}),
+                };
+                if version > 2 {
+                    add("event_msg", named("task_started"));
+                }
+                add("response_item", message("user", &prompt));
+                if version < 4 {
+                    add("event_msg", json!({"type":"user_message","message":prompt}));
+                }
+                add("turn_context", json!({"turn_id":turn,"model":"m","cwd":"/home/ada/demo"}));
+                for call in 0..calls {
+                    let call = format!("c{nth}_{call}");
+                    add(
+                        "response_item",
+                        json!({"type":"function_call","name":"run","arguments":"{}","call_id":call}),
+                    );
+                    add(
+                        "response_item",
+                        json!({"type":"function_call_output","call_id":call,"output":"ok"}),
+                    );
+                }
+                if matches!(step, Step::Aborted) {
+                    add("response_item", message("user", "<turn_aborted>"));
+                    add("event_msg", named("turn_aborted"));
+                    continue;
+                }
+                total += 10;
+                let counts = |total: u32| json!({"input_tokens":total,"output_tokens":0,"total_tokens":total});
+                add("response_item", message("assistant", &words(count)));
+                if version == 4 {
+                    add(
+                        "token_usage_record",
+                        json!({"thread_id":own,"turn_id":turn,"response_id":format!("r{nth}"),"usage":counts(10)}),
+                    );
+                }
+                add(
+                    "event_msg",
+                    json!({"type":"token_count","info":{"total_token_usage":counts(total),"last_token_usage":counts(10)}}),
+                );
+                if version > 2 {
+                    add("event_msg", named("task_complete"));
+                }
+            }
+            Step::Note => {
+                add("response_item", message("developer", "noted"));
+            }
+            Step::Compact => {
+                let list = [message("user", "before"), message("user", "so far")];
+                add("compacted", json!({"message":"so far","replacement_history":list}));
+            }
+            Step::Title | Step::Label | Step::Branch => {
+                add("event_msg", json!({"type":"token_count","info":null}));
+            }
+        }
+    }
+    lines.iter().flat_map(|line| [line.to_string().into_bytes(), b"\n".to_vec()].concat()).collect()
+}
+
 fn read(bytes: &[u8]) -> Session {
     let log = Log::spool(Cursor::new(bytes.to_vec())).expect("memory can be read");
     Session::read_usages(log, None).expect("a made-up session is one")
 }
 
 fn birth(session: &Session, id: &str, seed_length: u64) -> Birth {
+    let taken = session.format.layout().valid_id(id);
+    let id = if taken { id.into() } else { uuid(86_400_000, id.as_bytes()[6]) };
     Birth {
-        id: id.into(),
+        id,
         at: DateTime::<Utc>::from_timestamp_millis(START + 86_400_000).unwrap(),
         cwd: session.header().cwd.clone(),
         title: Some("A child".into()),
@@ -284,10 +382,13 @@ impl std::fmt::Debug for Made {
 }
 
 fn sessions() -> impl Strategy<Value = Made> {
-    (steps(), 0..3usize).prop_map(|(steps, client)| match client {
+    (steps(), 0..6usize).prop_map(|(steps, client)| match client {
         0 => Made(pi(&steps), "pi", steps),
         1 => Made(dsh(0, &steps), "dsh 0", steps),
-        _ => Made(dsh(4, &steps), "dsh 4", steps),
+        2 => Made(dsh(4, &steps), "dsh 4", steps),
+        3 => Made(codex(2, &steps), "codex 2", steps),
+        4 => Made(codex(3, &steps), "codex 3", steps),
+        _ => Made(codex(4, &steps), "codex 4", steps),
     })
 }
 
@@ -394,7 +495,10 @@ proptest! {
         let messages = thread.history(thread.path().len(), 0);
         let last = messages.last().unwrap();
         prop_assert_eq!(last.origin, Origin::Merge);
-        prop_assert_eq!(sessctl::session::history::unfold(&after, last).unwrap().text, text);
+        // Codex is told in a tag what it reads.
+        let said = sessctl::session::history::unfold(&after, last).unwrap().text;
+        let tagged = format!("<sidechat_note>\n{text}\n</sidechat_note>");
+        prop_assert!(said == text || said == tagged);
         prop_assert_eq!(messages.len(), digests(&parent).len() + 1);
         prop_assert_eq!(thread.turns.list.len(), parent.thread(None).unwrap().turns.list.len());
         let cut = ops::cut(&after, &intent).unwrap();

@@ -83,11 +83,11 @@ fn descend(id: &str, depth: usize, members: &HashMap<String, Member>, rows: &mut
 fn neighbours(run: &Run, opened: &Opened) -> Vec<Glance> {
     let mut glances = Vec::new();
     if let Some(path) = &opened.path {
-        glances.extend(Glance::at(path));
-        let home = Store::around(path);
-        glances.extend(home.glances());
+        glances.extend(Store::around(path).glances());
     }
     glances.extend(run.store.glances());
+    // Last, since a store also knows the names that a client keeps beside its logs.
+    glances.extend(opened.path.as_deref().and_then(Glance::at));
     glances
 }
 
@@ -118,7 +118,7 @@ fn member(glance: Glance, steps: &[Record]) -> Member {
     Member {
         depth: 0,
         kind: kind.to_owned(),
-        title: glance.title,
+        title: glance.title.or_else(|| made.and_then(|record| record.written.title.clone())),
         format: glance.format,
         path: glance.path,
         parent,

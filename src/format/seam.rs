@@ -21,7 +21,7 @@ pub struct Head<'a>(pub &'a [u8]);
 
 impl<'a> Head<'a> {
     /// The lines, without line ends and without a byte order mark.
-    pub fn lines(self) -> impl Iterator<Item = &'a [u8]> {
+    pub fn lines(self) -> impl Iterator<Item = &'a [u8]> + Clone {
         let bytes = self.0.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(self.0);
         bytes.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii)
     }

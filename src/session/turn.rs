@@ -178,6 +178,7 @@ impl<'a> Scan<'a> {
                     self.touch(at);
                 }
                 Fact::Answered { call, made_up } => {
+                    self.answered &= !self.implied; // now the model owes an answer
                     self.turns.results += 1;
                     self.result(call, made_up, at);
                     self.touch(at);

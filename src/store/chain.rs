@@ -14,6 +14,9 @@ use crate::{
 /// How much of a log is looked at to tell what it continues.
 const HEAD: u64 = 256 * 1024;
 
+/// The longest first line that is looked at.
+const LONGEST_HEADER: u64 = 64 * 1024 * 1024;
+
 /// Opens the log at `path` with everything that it continues. Links are sought in `store`, where the log's own client
 /// keeps its logs, and beside the log. What is wrong with a link is a finding of the log.
 pub fn open(path: &Path, store: Option<&Store>) -> Result<Log> {
@@ -108,7 +111,13 @@ fn missing(message: String, base: &Base) -> Finding {
 }
 
 fn base_of(log: &Log) -> Result<Option<(&'static dyn Format, Base)>> {
-    let head = log.head(HEAD)?;
+    let mut head = log.head(HEAD)?;
+    // A header holds the client's instructions and tools, which may be long.
+    let mut len = HEAD;
+    while memchr::memchr(b'\n', &head).is_none() && len < log.len().min(LONGEST_HEADER) {
+        len *= 4;
+        head = log.head(len)?;
+    }
     let format = format::of(&Head(&head));
     Ok(format.and_then(|format| Some((format, format.base(&Head(&head))?))))
 }

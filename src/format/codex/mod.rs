@@ -50,7 +50,8 @@ impl Format for Codex {
         let claim = |line| {
             serde_json::from_slice::<wire::Claim<'_>>(line).is_ok_and(|claim| claim.is_ours())
         };
-        head.lines().filter(|line| !line.is_empty()).take(20).any(claim)
+        let mut lines = head.lines().filter(|line| !line.is_empty()).take(20);
+        lines.clone().any(claim) || lines.next().is_some_and(wire::begins_header)
     }
 
     fn reader(&self) -> Box<dyn Reader> {

@@ -55,6 +55,13 @@ impl Claim<'_> {
     }
 }
 
+/// Whether bytes are the beginning of a header that is longer than what was read of it.
+pub(super) fn begins_header(line: &[u8]) -> bool {
+    let start = &line[..line.len().min(200)];
+    let meta = br#""type":"session_meta","payload":{"#;
+    start.starts_with(br#"{"timestamp":""#) && memchr::memmem::find(start, meta).is_some()
+}
+
 /// Any line: the envelope.
 #[derive(Deserialize)]
 pub(super) struct Line<'a> {

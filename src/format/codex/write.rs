@@ -347,3 +347,32 @@ fn uuid(prefix: &str, d: &str) -> String {
 fn timestamp(at: DateTime<Utc>) -> String {
     at.to_rfc3339_opts(SecondsFormat::Millis, true)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_those_that_the_real_client_was_shown() {
+        let note = |carrier, digest: &str| Note {
+            carrier,
+            text: String::new(),
+            digest: digest.into(),
+            other: String::new(),
+            range: [String::new(), String::new()],
+        };
+        let digest = "f04c59a75a071e712df92212fa11a32fc3340b811b3fa130a835dcf1a26aa70c";
+        assert_eq!(
+            CodexWriter.mark(&note(Carrier::Note, digest)),
+            "msg_5e55c711-f04c-859a-b5a0-71e712df9221"
+        );
+        let text = "Side conversation: from here on you are a read-only advisor. Explain and answer questions about the session so far. Change nothing: edit no file, run nothing that writes. Do not go on with the task.";
+        assert_eq!(
+            framing_id(
+                "01a22890-0000-7000-8000-000000000001",
+                &format!("<sidechat_framing>\n{text}\n</sidechat_framing>")
+            ),
+            "msg_5e55c710-a80b-8061-b9d4-df391fd07450"
+        );
+    }
+}
