@@ -3,7 +3,7 @@
 //! A log belongs to the client that writes it: what is copied is copied byte for byte, and what is added are whole
 //! lines that the client itself could have written. The rooms, ground floor first:
 //!
-//! - [`error`], [`finding`], [`env`]: failures, damage and the environment as values
+//! - [`error`], [`finding`], [`mod@env`]: failures, damage and the environment as values
 //! - [`log`]: bytes and lines
 //! - [`fact`]: the few things that our rules ask of a line
 //! - [`mod@format`]: the clients; a line to facts, an intent to a line

@@ -18,7 +18,7 @@ use crate::{
         Session,
         ledger::{self, Account},
     },
-    store::{Store, live},
+    store::{Glance, Store, live},
 };
 
 /// How far up owners are looked for that are named by a path and lie elsewhere.
@@ -49,7 +49,11 @@ impl Scope {
                 continue;
             }
             let found = run.env.absolute(&run.store.find(name)?.path);
-            around.extend(live(Store::around(&found).logs(), false));
+            // A session alone is in its own file, unless its client may keep it in several.
+            let client = Glance::at(&found).and_then(|glance| glance.client());
+            if !args.own || client.is_some_and(|client| client.layout().scattered()) {
+                around.extend(live(Store::around(&found).logs(), false));
+            }
             named.push(found);
         }
         Ok(Self { named, around, adopts })
