@@ -476,6 +476,8 @@ mod tests {
             parent_path: std::path::PathBuf::new(),
             seed_length: 0,
             version: 2,
+            base: None,
+            aside: false,
         }
     }
 
