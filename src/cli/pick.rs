@@ -221,6 +221,16 @@ impl Opened {
 
 /// The log of a parent: the path given, that file name beside the child, then its id in the stores and beside the child.
 pub fn find_parent(run: &Run, parent: &str, child: Option<&Path>) -> Result<PathBuf> {
+    find_parent_among(run, parent, child, &mut Vec::new())
+}
+
+/// The same; `around` remembers the stores around children from call to call.
+pub fn find_parent_among(
+    run: &Run,
+    parent: &str,
+    child: Option<&Path>,
+    around: &mut Vec<Store>,
+) -> Result<PathBuf> {
     let path = Path::new(parent);
     if path.is_file() {
         return Ok(path.into());
@@ -236,10 +246,13 @@ pub fn find_parent(run: &Run, parent: &str, child: Option<&Path>) -> Result<Path
         .iter()
         .find_map(|format| format.layout().name_id(path))
         .unwrap_or_else(|| parent.to_owned());
-    let around = child.map(Store::around);
-    let found = [Some(run.store.clone()), around]
-        .into_iter()
-        .flatten()
-        .find_map(|store| store.by_id(&id).ok());
+    let found = run.store.by_id(&id).ok().or_else(|| {
+        let store = Store::around(child?);
+        let at = around.iter().position(|known| known.is(&store)).unwrap_or_else(|| {
+            around.push(store);
+            around.len() - 1
+        });
+        around[at].by_id(&id).ok()
+    });
     found.map(|found| found.path).ok_or_else(|| Error::ParentNotFound(parent.into()))
 }

@@ -17,7 +17,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-pub use draft::{Draft, Piece};
+pub use draft::Draft;
 pub use frames::compress;
 pub use open::{Encoding, Stamp};
 pub use splice::Splice;

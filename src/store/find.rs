@@ -4,6 +4,7 @@ use std::{
     collections::HashMap,
     fs,
     path::{Path, PathBuf},
+    sync::OnceLock,
 };
 
 use walkdir::WalkDir;
@@ -28,6 +29,15 @@ pub struct Store {
     roots: Vec<PathBuf>,
     given: bool,
     depth: usize,
+    listed: Listed,
+}
+
+/// What was in a store when an id was first looked for in it: an account asks for many parents.
+#[derive(Clone, Debug, Default)]
+struct Listed {
+    logs: OnceLock<Vec<PathBuf>>,
+    /// The ids in headers.
+    ids: OnceLock<Vec<(String, PathBuf)>>,
 }
 
 /// A session's file.
@@ -70,32 +80,32 @@ impl Store {
     pub fn new(given: &[PathBuf], env: &Env) -> Self {
         if given.is_empty() {
             let roots = ALL.iter().flat_map(|format| format.layout().roots(env)).collect();
-            return Self { roots, given: false, depth: usize::MAX };
+            return Self::at(roots, false, usize::MAX);
         }
-        Self {
-            roots: given.iter().map(|path| env.absolute(path)).collect(),
-            given: true,
-            depth: usize::MAX,
-        }
+        Self::at(given.iter().map(|path| env.absolute(path)).collect(), true, usize::MAX)
+    }
+
+    fn at(roots: Vec<PathBuf>, given: bool, depth: usize) -> Self {
+        Self { roots, given, depth, listed: Listed::default() }
     }
 
     /// A store of one folder.
     #[must_use]
     pub fn of(root: PathBuf) -> Self {
-        Self { roots: vec![root], given: true, depth: usize::MAX }
+        Self::at(vec![root], true, usize::MAX)
     }
 
     /// The folder of logs `root` and what its client put away beside it.
     #[must_use]
     pub fn home(layout: &dyn Layout, root: PathBuf) -> Self {
         let attic = layout.attic(&root);
-        Self { roots: std::iter::once(root).chain(attic).collect(), given: true, depth: usize::MAX }
+        Self::at(std::iter::once(root).chain(attic).collect(), true, usize::MAX)
     }
 
     /// The sessions in and right below a folder that is no client's.
     #[must_use]
     pub fn near(folder: &Path) -> Self {
-        Self { roots: vec![folder.into()], given: false, depth: NEAR }
+        Self::at(vec![folder.into()], false, NEAR)
     }
 
     /// The store that a log lies in: the client's, or else the neighbourhood of the file, or of its folder where that
@@ -160,9 +170,16 @@ impl Store {
         self.by_id(name)
     }
 
-    /// The live log of the session with that id, or whose id starts so.
+    /// Whether it looks into the same folders as `other`.
+    #[must_use]
+    pub fn is(&self, other: &Self) -> bool {
+        (&self.roots, self.depth) == (&other.roots, other.depth)
+    }
+
+    /// The live log of the session with that id, or whose id starts so; what was written since the first search is not
+    /// looked at.
     pub fn by_id(&self, id: &str) -> Result<Found> {
-        let logs = self.logs();
+        let logs = self.listed.logs.get_or_init(|| self.logs());
         let fits = |found: &str| found == id || id.len() >= PREFIX && found.starts_with(id);
         let named = |path: &Path| {
             ALL.iter().filter_map(|format| format.layout().name_id(path)).find(|found| fits(found))
@@ -171,11 +188,9 @@ impl Store {
         if let Some(found) = self.one(id, by_name, FoundBy::Name)? {
             return Ok(found);
         }
-        let header = |path: &PathBuf| {
-            Glance::at(path).map(|glance| glance.header.id).filter(|found| fits(found))
-        };
-        let by_header =
-            logs.iter().filter_map(|path| Some((header(path)?, path.clone()))).collect();
+        let header = |path: &PathBuf| Some((Glance::at(path)?.header.id, path.clone()));
+        let ids = self.listed.ids.get_or_init(|| logs.iter().filter_map(header).collect());
+        let by_header = ids.iter().filter(|(found, _)| fits(found)).cloned().collect();
         self.one(id, by_header, FoundBy::Header)?.ok_or_else(|| Error::SessionNotFound(id.into()))
     }
 

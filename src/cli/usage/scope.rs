@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use super::Args;
 use crate::{
-    cli::{Run, pick::find_parent},
+    cli::{Run, pick::find_parent_among},
     error::Result,
     format,
     log::Log,
@@ -77,16 +77,21 @@ impl Scope {
         accounts.extend(around);
         // Owners that are named by a path lie anywhere.
         let mut next = 0;
+        let mut stores = Vec::new();
+        let mut sessions: HashSet<Arc<str>> =
+            accounts.iter().map(|(_, account)| Arc::clone(&account.session)).collect();
         while next < accounts.len() && accounts.len() < asked + HIGHEST + next {
             let (path, account) = &accounts[next];
             next += 1;
             let Some(parent) = &account.parent else { continue };
-            if accounts.iter().any(|(_, other)| other.session == *parent) {
+            if sessions.contains(parent.as_ref()) {
                 continue;
             }
-            let found = find_parent(run, parent, Some(path)).ok();
+            let found = find_parent_among(run, parent, Some(path), &mut stores).ok();
             let known = |found: &PathBuf| accounts.iter().any(|(path, _)| path == found);
-            accounts.extend(found.filter(|found| !known(found)).and_then(|found| read(&found)));
+            let owner = found.filter(|found| !known(found)).and_then(|found| read(&found));
+            sessions.extend(owner.iter().map(|(_, account)| Arc::clone(&account.session)));
+            accounts.extend(owner);
         }
         let derived = derived(&accounts, asked, args);
         // A session may have several files, each with calls of its own.
