@@ -299,8 +299,7 @@ fn user(line: Line<'_>, uuid: &str, record: &wire::Record<'_>, facts: &mut Facts
     let mut results = 0;
     for block in blocks_of(&message, "tool_result") {
         let call = facts.id(&text(block.tool_use_id).unwrap_or_default());
-        let inner = block.content.map(|raw| wire::unfold(raw.get().as_bytes()).text);
-        let made_up = inner.is_some_and(|text| text.starts_with("[Tool call interrupted:"));
+        let made_up = wire::begins(block.content, "[Tool call interrupted:");
         facts.state(number, Fact::Answered { call, made_up });
         results += 1;
     }

@@ -245,11 +245,22 @@ pub(super) fn is_true(raw: Option<&RawValue>) -> bool {
 /// The blocks of a content, none for a string.
 pub(super) fn blocks(content: Option<&RawValue>) -> Vec<Block<'_>> {
     let list = content.filter(|raw| raw.get().starts_with('['));
-    read::<Vec<&RawValue>>(list)
-        .unwrap_or_default()
-        .into_iter()
-        .map(|raw| read(Some(raw)).unwrap_or_default())
-        .collect()
+    // A block that is no object does not hide the others.
+    let each = || {
+        let list = read::<Vec<&RawValue>>(list).unwrap_or_default();
+        list.into_iter().map(|raw| read(Some(raw)).unwrap_or_default()).collect()
+    };
+    read(list).unwrap_or_else(each)
+}
+
+/// Whether a text, or the first of a list of them, begins with `words`, which no escape is in. Outputs are long, so
+/// that few are decoded.
+pub(super) fn begins(content: Option<&RawValue>, words: &str) -> bool {
+    content.is_some_and(|raw| {
+        let raw = raw.get().as_bytes();
+        memchr::memmem::find(raw, words.as_bytes()).is_some()
+            && unfold(raw).text.starts_with(words)
+    })
 }
 
 /// Whether a line is one that only this client writes: its ids, or the first record of old files.
