@@ -469,6 +469,28 @@ fn sidecars_are_named_or_carried() {
 }
 
 #[test]
+fn sidecars_of_a_child_that_a_crash_cut_off_are_made_again_with_it() {
+    let root = Root::of("subagent-foreground");
+    let parent = root.session("22222222-2222-4222-8222-000000000003");
+    let fork = ["fork", word(&parent), "--with-sidecars", "--request-id", "r1"];
+    let first = root.run(0, &fork);
+    let journal = root.folder.path().join("state/lineage.jsonl");
+    let steps = fs::read_to_string(&journal).unwrap();
+    let log = PathBuf::from(first["child"]["path"].as_str().unwrap());
+    let folder = log.with_extension("").join("subagents");
+    let meta = folder.join("agent-afb6d8924f8925562.meta.json");
+    let bytes = fs::read(&meta).unwrap();
+    // Killed between the first sidecar and the second, which comes before the log.
+    fs::write(&journal, steps.lines().next().unwrap().to_owned() + "\n").unwrap();
+    fs::remove_file(&log).unwrap();
+    fs::remove_file(&meta).unwrap();
+    let again = root.run(0, &fork);
+    assert_eq!((&again["child"], &again["carried"]), (&first["child"], &first["carried"]));
+    assert_eq!(fs::read(&meta).unwrap(), bytes);
+    assert!(log.is_file() && fs::read_dir(&folder).unwrap().count() == 2);
+}
+
+#[test]
 fn a_child_without_messages_is_started_by_the_client() {
     let root = Root::of("plain-and-fork");
     let parent = root.session(PLAIN);

@@ -137,9 +137,10 @@ pub fn tree(rows: &[Member]) -> String {
         let at = boundary.as_ref().and_then(|boundary| boundary.get("at")?.as_str());
         let at = at.map(|at| format!(" at {at}")).unwrap_or_default();
         let title = printable(title.as_deref().unwrap_or_default());
+        let id = printable(id);
         let _ = writeln!(text, "{indent}{kind} {id}{at} \"{title}\"");
         for merge in merges {
-            let side = merge.side.as_deref().unwrap_or_default();
+            let side = printable(merge.side.as_deref().unwrap_or_default());
             let _ = writeln!(text, "{indent}  <- note of {side}");
         }
     }

@@ -20,7 +20,7 @@ use crate::{
     finding::Code,
     log::{Encoding, Log},
     ops::{self, Cut, Intent, Merge, Source},
-    session::{At, Session, ledger, lineage},
+    session::{At, Session, lineage},
     store::{self, Glance, Record, State, Written},
 };
 
@@ -180,7 +180,7 @@ fn merge(run: &Run, args: &Args, side: &Opened, answer: &mut Answer) -> Result<M
         Some(store::hold(&path, layout.lock(&path, version).as_deref(), &source.side)?)
     };
     let (parent, torn) = read_parent(run, &path, side, args)?;
-    check_child(side, &parent, &path)?;
+    check_child(side, &parent)?;
     if let Some(holder) =
         layout.presence(&path).and_then(|folder| store::present(&folder, parent.id()))
     {
@@ -288,15 +288,9 @@ fn parent_path(run: &Run, args: &Args, side: &Opened) -> Result<PathBuf> {
 }
 
 /// The parent must be the one that the side session's own lineage names.
-fn check_child(side: &Opened, parent: &Session, path: &Path) -> Result<()> {
+fn check_child(side: &Opened, parent: &Session) -> Result<()> {
     let session = &side.session;
-    let named = session.header().parent.as_deref();
-    let same = named.is_some_and(|named| {
-        let by_path =
-            Path::new(named).is_absolute() && Path::new(named).file_name() == path.file_name();
-        ledger::parent_id(session, named) == parent.id() || by_path
-    });
-    if same && session.id() != parent.id() {
+    if lineage::names(session, parent) {
         return Ok(());
     }
     Err(Error::NotAChild { side: session.id().into(), parent: parent.id().into() })

@@ -140,7 +140,13 @@ impl Output {
         match said {
             Ok(()) => exit,
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => exit,
-            Err(error) => Error::io("write to", "standard output")(error).exit(),
+            Err(error) => {
+                let error = Error::io("write to", "standard output")(error);
+                let mut err = anstream::stderr().lock();
+                let _ =
+                    writeln!(err, "error[{}]: {error}; what was asked for was done", error.code());
+                error.exit()
+            }
         }
     }
 

@@ -8,11 +8,11 @@ use std::{
 use super::Run;
 use crate::{
     error::{Error, Result},
-    finding::Code,
+    finding::{Code, Finding},
     format::{self, Format},
     log::Log,
-    ops::{Manifest, Policy, manifest_of},
-    session::{At, Session},
+    ops::{self, Manifest, Policy, manifest_of},
+    session::{At, Outline, Session},
     store::{self, FoundBy, Store, generations},
 };
 
@@ -139,6 +139,7 @@ fn read(
 ) -> Result<Opened> {
     if let Some((log, manifest)) = snapshot(&log)? {
         let session = Session::read(log, format::by_name(&manifest.source.format))?;
+        check_seed(&session, &manifest)?;
         return Ok(Opened { session, path, by, root, manifest: Some(manifest) });
     }
     let session = match at {
@@ -166,12 +167,30 @@ pub fn snapshot(log: &Log) -> Result<Option<(Log, Manifest)>> {
             "the first line begins like a snapshot's but cannot be read as one".into(),
         ));
     };
+    if manifest.version != ops::SNAPSHOT_VERSION {
+        let message = format!("a snapshot of version {}", manifest.version);
+        return Err(Finding::new(Code::VersionUnsupported, message).on(1).into());
+    }
     let mut header = manifest.header.clone().unwrap_or_default().into_bytes();
     if !header.is_empty() {
         header.write_all(b"\n").map_err(failed())?;
     }
     let log = Log::spool(header.as_slice().chain(plain))?;
     Ok(Some((log.excerpted(), manifest)))
+}
+
+/// A seed must be the one that the first line describes: nobody else can tell whether it was cut or changed since.
+fn check_seed(seed: &Session, manifest: &Manifest) -> Result<()> {
+    let thread = seed.thread(None)?;
+    let have = Outline::of(&thread, thread.path().len(), usize::MAX)?;
+    if (have.messages, &have.hash) == (manifest.messages, &manifest.hash) {
+        return Ok(());
+    }
+    let message = format!(
+        "the snapshot was cut or changed: it was made of {} messages with the hash {} and has {} with the hash {}",
+        manifest.messages, manifest.hash, have.messages, have.hash
+    );
+    Err(Error::No { code: "PREFIX_DIVERGED", message })
 }
 
 impl Opened {
@@ -246,13 +265,17 @@ pub fn find_parent_among(
         .iter()
         .find_map(|format| format.layout().name_id(path))
         .unwrap_or_else(|| parent.to_owned());
-    let found = run.store.by_id(&id).ok().or_else(|| {
-        let store = Store::around(child?);
+    let found = run.store.by_id(&id).or_else(|missing| {
+        let Some(child) = child else { return Err(missing) };
+        let store = Store::around(child);
         let at = around.iter().position(|known| known.is(&store)).unwrap_or_else(|| {
             around.push(store);
             around.len() - 1
         });
-        around[at].by_id(&id).ok()
+        around[at].by_id(&id)
     });
-    found.map(|found| found.path).ok_or_else(|| Error::ParentNotFound(parent.into()))
+    found.map(|found| found.path).map_err(|error| match error {
+        ambiguous @ Error::SessionAmbiguous { .. } => ambiguous,
+        _ => Error::ParentNotFound(parent.into()),
+    })
 }

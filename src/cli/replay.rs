@@ -160,6 +160,11 @@ impl Report for Replayed {
 
 pub(super) fn run(run: &Run, args: &Args, output: &Output) -> Result<Answer> {
     let picks = picks(args)?;
+    let no_view = args.view.is_none() && (verdict_only(args) || output.is_json());
+    if args.out.is_some() && (no_view || picks.len() > 1) {
+        let message = "`--out` takes one view of one session; name it with `--view`";
+        return Err(Error::BadUsage(message.into()));
+    }
     if let [pick] = picks.as_slice() {
         return one(run, args, pick, output);
     }
@@ -203,6 +208,11 @@ fn paths_on_stdin() -> Result<Vec<String>> {
     }
     let lines = stdin.lines().collect::<io::Result<Vec<_>>>().map_err(failed)?;
     Ok(lines.into_iter().filter(|line| !line.trim().is_empty()).collect())
+}
+
+/// Whether the answer is yes or no, or a hash, and no view unless one is named.
+fn verdict_only(args: &Args) -> bool {
+    args.check || args.against.is_some() || args.expect.is_some() || args.hash
 }
 
 fn one(run: &Run, args: &Args, pick: &Pick, output: &Output) -> Result<Answer> {
@@ -249,17 +259,14 @@ fn judge(
     answer.findings.extend(is_fork(session));
 
     let view = view::Rows::new(&thread, &history, keep, args.turns, args.full);
-    let shown = match (
-        args.view,
-        args.check || args.against.is_some() || args.expect.is_some() || args.hash,
-    ) {
+    let shown = match (args.view, verdict_only(args)) {
         (Some(view), _) => Some(view),
         (None, true) => None,
         (None, false) if output.is_json() => None,
         (None, false) => Some(View::Transcript),
     };
     let rows = match shown {
-        Some(kind) if output.is_json() => Some(view.rows(kind, run, opened)?),
+        Some(kind) if output.is_json() && args.out.is_none() => Some(view.rows(kind, run, opened)?),
         Some(kind) => {
             show(run, args, &view, kind, opened, output)?;
             None

@@ -89,6 +89,7 @@ struct Counted {
     orphans: u64,
     weak_keys: u64,
     broken_lines: u64,
+    unread: usize,
     files: usize,
     #[serde(skip)]
     table: Vec<Row>,
@@ -208,6 +209,7 @@ impl Counted {
             (self.orphans, "completions whose owner's log is gone"),
             (self.weak_keys, "completions without an id"),
             (self.broken_lines, "broken lines"),
+            (self.unread as u64, "sessions that could not be read"),
         ];
         let told: Vec<String> = counts
             .iter()
@@ -251,7 +253,10 @@ impl Counted {
                 total,
             ];
             csv.write_record(
-                row.keys.iter().cloned().chain(numbers.map(|number| number.to_string())),
+                row.keys
+                    .iter()
+                    .map(|key| super::output::printable(key))
+                    .chain(numbers.map(|number| number.to_string())),
             )?;
         }
         csv.flush()
@@ -281,7 +286,7 @@ fn grouped(number: u64) -> String {
 pub(super) fn run(run: &Run, args: &Args, _output: &Output) -> Result<Answer> {
     let scope = Scope::of(run, args)?;
     let adopts = scope.adopts;
-    let accounts = scope.accounts(run, args);
+    let (accounts, unread) = scope.accounts(run, args)?;
     let forks = args.include_forks;
     let families = move |kind: &str| {
         matches!(kind, "aside" | "subagent" | "compaction") || forks && kind == "fork"
@@ -300,6 +305,7 @@ pub(super) fn run(run: &Run, args: &Args, _output: &Output) -> Result<Answer> {
         orphans: ledger.orphans(),
         weak_keys: ledger.weak_keys(),
         broken_lines: ledger.broken_lines,
+        unread,
         files: accounts.iter().filter(|account| account.counted).count(),
         table: rows,
         by,

@@ -13,4 +13,4 @@ pub use fork::{Child, base_of, child};
 pub use merge::{Merge, Source, cost_of, last_answer, merge};
 pub use note::{FRAMING, framing, is_bidi_control, note, trimmed};
 pub use replay::{Against, against, merges};
-pub use snapshot::{Manifest, Meta, Origin, manifest, manifest_of, seed_lines};
+pub use snapshot::{Manifest, Meta, Origin, SNAPSHOT_VERSION, manifest, manifest_of, seed_lines};

@@ -35,9 +35,18 @@ pub fn against(child: &Session, leaf: Option<&str>, parent: &Session) -> Result<
         None => records_for(parent, old.path(), seed.weight),
     };
     let old = History::of(&old, keep, 0)?;
-    let system_differs = prefix.system != old.system && !prefix.messages.is_empty();
+    let inherits = !prefix.messages.is_empty();
+    let first_difference = if prefix.system != old.system && inherits {
+        Some(0)
+    } else {
+        prefix.first_difference(&old).map(|at| at + 1)
+    };
+    // Nothing in common is no proof, unless nothing was to be inherited of just this parent.
+    let claimed = thread.history(thread.seed.max(seed.kept), 0).len();
+    let unproven =
+        claimed > prefix.messages.len() || !inherits && !lineage::may_name(child, parent);
     let first_difference =
-        if system_differs { Some(0) } else { prefix.first_difference(&old).map(|at| at + 1) };
+        first_difference.or_else(|| unproven.then_some(prefix.messages.len() + 1));
     let own_messages = all.saturating_sub(prefix.messages.len());
     Ok(Against {
         prefix,

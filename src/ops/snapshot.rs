@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 use super::Cut;
 use crate::{error::Result, log::Draft, session::Outline};
 
+/// The version of the form that is written and read.
+pub const SNAPSHOT_VERSION: u32 = 1;
+
 /// The first line of a snapshot.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Manifest {
@@ -60,7 +63,7 @@ pub fn manifest(cut: &Cut<'_>, outline: &Outline, path: &Path) -> Result<Manifes
     let line = header.line.map(|line| session.log.line(line as usize)).transpose()?;
     Ok(Manifest {
         r#type: "sessctl/snapshot".into(),
-        version: 1,
+        version: SNAPSHOT_VERSION,
         source: Origin {
             id: header.id.clone(),
             format: session.format.name().into(),

@@ -1,8 +1,8 @@
 //! Where a child's own part begins.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, path::Path};
 
-use super::{Session, Thread};
+use super::{Session, Thread, ledger};
 use crate::{
     fact::{Fact, Facts, Role},
     log::Span,
@@ -53,6 +53,28 @@ pub fn seed(child: &Thread<'_>, parent: &Session) -> Seed {
         .and_then(|last| copied(&child.path()[last]))
         .map(|(id, _)| id.to_owned());
     Seed { kept, last, length: kept as u64, weight: kept as u64 }
+}
+
+/// Whether the lineage of `child` names `parent`: its id, or the name of its file.
+#[must_use]
+pub fn names(child: &Session, parent: &Session) -> bool {
+    let Some(named) = child.header().parent.as_deref() else { return false };
+    let name = |path: &Path| path.file_name().map(ToOwned::to_owned);
+    let by_path = Path::new(named).is_absolute()
+        && name(Path::new(named)) == parent.log.path().and_then(name);
+    let same = ledger::parent_id(child, named) == parent.id() || by_path;
+    same && child.id() != parent.id()
+}
+
+/// Whether `child` can be one of `parent`: where it names a path that does not tell an id, the file may have moved.
+#[must_use]
+pub fn may_name(child: &Session, parent: &Session) -> bool {
+    let moved =
+        |named: &str| Path::new(named).is_absolute() && ledger::parent_id(child, named) == named;
+    names(child, parent)
+        || child.id() != parent.id()
+            && child.format.name() == parent.format.name()
+            && child.header().parent.as_deref().is_some_and(moved)
 }
 
 /// How many records of the child stand before the first message that the parent does not have at the same place: the

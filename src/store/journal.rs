@@ -131,21 +131,30 @@ impl Journal {
     pub fn lock(&self, request_id: &str) -> Result<File> {
         use sha2::{Digest, Sha256};
         let folder = self.path.with_file_name("requests");
-        fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&folder)
-            .map_err(Error::io("make", &folder))?;
-        let path = folder.join(crate::format::json::hex(&Sha256::digest(request_id)[..16]));
-        let file = OpenOptions::new()
-            .append(true)
-            .create(true)
-            .mode(0o600)
-            .open(&path)
-            .map_err(Error::io("lock", &path))?;
-        file.lock().map_err(Error::io("lock", &path))?;
-        Ok(file)
+        lock_file(&folder, &crate::format::json::hex(&Sha256::digest(request_id)[..16]))
     }
+
+    /// Keeps two children apart from the choice of title and id until both are in the store.
+    pub fn lock_births(&self) -> Result<File> {
+        lock_file(self.path.parent().unwrap_or(Path::new(".")), "births.lock")
+    }
+}
+
+fn lock_file(folder: &Path, name: &str) -> Result<File> {
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)
+        .map_err(Error::io("make", folder))?;
+    let path = folder.join(name);
+    let file = OpenOptions::new()
+        .append(true)
+        .create(true)
+        .mode(0o600)
+        .open(&path)
+        .map_err(Error::io("lock", &path))?;
+    file.lock().map_err(Error::io("lock", &path))?;
+    Ok(file)
 }
 
 /// Whether the last step was cut by a crash.

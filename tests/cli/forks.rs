@@ -319,3 +319,37 @@ fn the_child_can_go_to_standard_output() {
     let report: serde_json::Value = serde_json::from_str(&ran.err).unwrap();
     assert_eq!(report["command"], "fork");
 }
+
+#[test]
+fn children_made_at_once_have_each_a_title_and_an_id() {
+    let home = Home::new();
+    let parent = home.copy("pi/pi-1.6.0-plain-3-turns.jsonl", "p/pi.jsonl");
+    let start = |args: &[&str]| {
+        let args = [&["fork", word(&parent), "--json"], args].concat();
+        home.command(&args).stdout(std::process::Stdio::piped()).spawn().unwrap()
+    };
+    let named: Vec<_> = (0..8).map(|_| start(&["--id", "one"])).collect();
+    let ends = named.into_iter().map(|child| child.wait_with_output().unwrap().status.code());
+    let mut ends: Vec<_> = ends.collect();
+    ends.sort_unstable();
+    assert_eq!((ends[0], &ends[1..]), (Some(0), &[Some(4); 7][..]));
+    let others: Vec<_> = (0..8).map(|_| start(&[])).collect();
+    let titles = others.into_iter().map(|child| {
+        let report = crate::home::ran(&child.wait_with_output().unwrap()).report();
+        text(&report["child"]["title"]).to_owned()
+    });
+    let titles: std::collections::HashSet<_> = titles.collect();
+    assert_eq!(titles.len(), 8, "{titles:?}");
+}
+
+#[test]
+fn a_child_never_takes_its_parents_id() {
+    let home = Home::new();
+    let pi = home.copy("pi/pi-1.6.0-plain-3-turns.jsonl", "pi.jsonl");
+    let dsh = home.copy("dsh/v4-tools.jsonl", "v4.jsonl");
+    for (log, id) in [(&pi, PI_ID), (&dsh, "demo-tools")] {
+        let report = home.report(4, &["fork", word(log), "--id", id, "--out", "d/c.jsonl"]);
+        assert_eq!(report["code"], "SESSION_ALREADY_EXISTS");
+    }
+    assert!(!home.path("d").exists());
+}

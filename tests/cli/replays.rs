@@ -234,3 +234,47 @@ fn a_child_is_held_to_the_generation_it_was_forked_from() {
         home.report(0, &["replay", side, "--against", parent, "--check"]);
     }
 }
+
+#[test]
+fn nothing_in_common_is_no_proof() {
+    let home = Home::new();
+    let parent = home.pi();
+    let other = home.copy("pi/pi-1.6.0-tool-calls.jsonl", "other.jsonl");
+    let dsh = home.copy("dsh/v4-tools.jsonl", "v4.jsonl");
+    home.report(0, &["fork", PI_ID, "--out", "c.jsonl"]);
+    let whole = fs::read_to_string(&parent).unwrap();
+    let header = whole.lines().next().unwrap().to_owned() + "\n";
+    fs::write(home.path("header.jsonl"), header).unwrap();
+    for stranger in ["header.jsonl", word(&other), word(&dsh)] {
+        let report = home.report(1, &["replay", "c.jsonl", "--against", stranger]);
+        assert_eq!(report["code"], "PREFIX_DIVERGED", "{stranger}");
+        assert_eq!(
+            (&report["prefix_messages"], &report["first_difference"]),
+            (&0.into(), &1.into())
+        );
+        assert!(report["message"].as_str().unwrap().contains(word(&parent)), "the true parent");
+    }
+    let root = home.report(1, &["replay", word(&dsh), "--against", word(&dsh)]);
+    assert!(root["message"].as_str().unwrap().contains("names no parent"));
+    // Nothing was to be inherited of just this parent.
+    home.report(0, &["fork", PI_ID, "--at", "start", "--out", "empty.jsonl"]);
+    home.report(0, &["replay", "empty.jsonl", "--against", word(&parent)]);
+}
+
+#[test]
+fn one_view_of_one_session_goes_into_a_file() {
+    let home = Home::new();
+    let parent = home.pi();
+    let view = ["replay", PI_ID, "--view", "messages"];
+    let printed = home.run(&view).out;
+    home.report(0, &[&view[..], &["--out", "gold.jsonl"]].concat());
+    assert_eq!(fs::read_to_string(home.path("gold.jsonl")).unwrap(), printed);
+    for args in [
+        &["replay", PI_ID, "--hash", "--out", "x"][..],
+        &["replay", PI_ID, "--check", "--out", "x"],
+        &["replay", PI_ID, word(&parent), "--view", "messages", "--out", "x"],
+    ] {
+        assert_eq!(home.report(2, args)["code"], "BAD_USAGE");
+    }
+    assert!(!home.path("x").exists());
+}

@@ -40,3 +40,29 @@ fn a_check_says_whether_the_source_still_begins_so() {
     let differs = home.report(1, &["snapshot", word(&parent), "--check", "s.snap"]);
     assert_eq!(differs["code"], "PREFIX_DIVERGED");
 }
+
+#[test]
+fn a_snapshot_that_was_cut_or_changed_makes_no_child() {
+    let home = Home::new();
+    home.pi();
+    let whole = home.run(&["snapshot", PI_ID]).out;
+    let lines: Vec<&str> = whole.lines().collect();
+    let changed = [
+        whole.replacen("Hello there.", "Hello There.", 2).replacen(
+            "Hello There.",
+            "Hello there.",
+            1,
+        ),
+        lines[..lines.len() - 2].join("\n") + "\n",
+    ];
+    for text in changed {
+        assert_ne!(text, whole);
+        fs::write(home.path("s.snap"), text).unwrap();
+        let report = home.report(1, &["fork", "s.snap", "--out", "c.jsonl"]);
+        assert_eq!(report["code"], "PREFIX_DIVERGED");
+    }
+    fs::write(home.path("s.snap"), whole.replacen(r#""version":1"#, r#""version":99"#, 1)).unwrap();
+    let report = home.report(5, &["fork", "s.snap", "--out", "c.jsonl"]);
+    assert_eq!(report["code"], "VERSION_UNSUPPORTED");
+    assert!(!home.path("c.jsonl").exists());
+}

@@ -101,3 +101,20 @@ fn calls_that_left_no_usage_are_told_and_never_zero() {
     let old = home.copy("pi/pi-0.73.1-compaction.jsonl", "c.jsonl");
     assert_eq!(home.report(0, &["usage", word(&old)])["unrecorded"], 1);
 }
+
+#[test]
+fn a_file_that_is_no_session_is_never_counted_as_nothing() {
+    let home = Home::new();
+    fs::write(home.path("empty.jsonl"), "").unwrap();
+    fs::write(home.path("other.jsonl"), "{\"x\":1}\n").unwrap();
+    assert_eq!(home.report(5, &["usage", "empty.jsonl"])["code"], "EMPTY_FILE");
+    assert_eq!(home.report(5, &["usage", "other.jsonl"])["code"], "FORMAT_UNKNOWN");
+    // A folder may hold such files, but a session that is damaged beyond reading is told.
+    home.copy("pi/pi-1.6.0-plain-3-turns.jsonl", "pi.jsonl");
+    let report = home.report(0, &["usage", "."]);
+    assert_eq!((&report["files"], &report["unread"]), (&1.into(), &0.into()));
+    let cut = home.copy("dsh/v0-plain.jsonl.zstd", "d/session.jsonl.zstd");
+    fs::write(&cut, &fs::read(&cut).unwrap()[..40]).unwrap();
+    let report = home.report(0, &["usage", "."]);
+    assert_eq!((&report["files"], &report["unread"]), (&1.into(), &1.into()));
+}

@@ -210,7 +210,19 @@ fn plan(run: &Run, order: &Order<'_>, opened: &Opened, answer: &mut Answer) -> R
     )?;
     answer.findings.clone_from(&cut.warnings);
     let home = Home::of(run, opened);
-    let taken = title::taken(&home, &journal, &opened.parent().0)?;
+    // Of children that are made at once each has a title and an id of its own.
+    let stays = making.dry_run || order.out == Some(Path::new("-"));
+    let births = if stays { None } else { Some(journal.lock_births()?) };
+    let known = home.store.glances();
+    if let Some(id) = making.id.as_ref().filter(|_| again.is_none()) {
+        let same = known.iter().find(|glance| glance.header.id == *id);
+        let own = opened.parent();
+        let own = (own.0 == *id).then_some(own.1);
+        if let Some(path) = same.map(|glance| glance.path.clone()).or(own) {
+            return Err(Error::AlreadyExists(path));
+        }
+    }
+    let taken = title::taken(known, &journal, &opened.parent().0)?;
     if title.as_ref().is_some_and(|title| taken.contains(title)) && again.is_none() {
         let message = "another session has that title";
         answer.findings.push(Finding::new(Code::TitleInUse, message));
@@ -232,7 +244,7 @@ fn plan(run: &Run, order: &Order<'_>, opened: &Opened, answer: &mut Answer) -> R
         let message = "no framing was written: this version opens no session with a message before the first step";
         answer.findings.push(Finding::new(Code::NoteNotSent, message));
     }
-    plan.carry_out(order, journal, request, again.is_some(), policy, lock)
+    plan.carry_out(order, journal, request, again.is_some(), policy, [lock, births])
 }
 
 /// What a child does not have of its parent.

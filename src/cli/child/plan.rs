@@ -12,7 +12,7 @@ use super::{
     home::Home,
     left_out,
     sidecars::Sidecars,
-    written::{Written, take_away},
+    written::{Written, take_away, take_away_beside},
 };
 use crate::{
     cli::{
@@ -166,8 +166,9 @@ impl<'a> Plan<'a> {
         })))
     }
 
-    /// The child's sidecars, all of them or none; what was written.
-    fn carry(&self) -> Result<Vec<PathBuf>> {
+    /// The child's sidecars, all of them or none; what was written. `again`: those of an earlier run that a crash cut
+    /// off may be there, beside no log.
+    fn carry(&self, again: bool) -> Result<Vec<PathBuf>> {
         if !self.carries {
             return Ok(Vec::new());
         }
@@ -175,14 +176,16 @@ impl<'a> Plan<'a> {
         let writer = session.format.writer(&session.facts)?;
         let layout = session.format.layout();
         let mut written = Vec::new();
-        let carried = self.sidecars.carry(writer, layout, &self.birth, &self.place, &mut written);
-        match carried {
-            Ok(()) => Ok(written),
-            Err(error) => {
-                take_away(&written);
-                Err(error)
+        if again && !self.place.exists() {
+            let places = self.sidecars.places(layout, &self.birth, &self.place);
+            for place in &places {
+                store::sweep(place);
             }
+            take_away_beside(&self.place, &places);
         }
+        let carried = self.sidecars.carry(writer, layout, &self.birth, &self.place, &mut written);
+        carried.inspect_err(|_| take_away_beside(&self.place, &written))?;
+        Ok(written)
     }
 
     /// The saga: success is reported only when the child and its lineage are both durable.
@@ -193,7 +196,7 @@ impl<'a> Plan<'a> {
         request: Map<String, Value>,
         again: bool,
         policy: Policy,
-        lock: Option<fs::File>,
+        locks: [Option<fs::File>; 2],
     ) -> Result<Step> {
         let Self { cut, birth, framing, .. } = self;
         if let Some(argv) = &self.starts {
@@ -221,17 +224,17 @@ impl<'a> Plan<'a> {
         if again {
             store::sweep(&self.place); // what the crash left
         }
+        // The log comes last: with it the child is there.
+        let beside = self.carry(again)?;
         let stamp = self.opened.session.log.stamp();
-        store::create(&self.place, &draft, self.encoding, stamp)?;
+        store::create(&self.place, &draft, self.encoding, stamp)
+            .inspect_err(|_| take_away_beside(&self.place, &beside))?;
         let large = draft.size() > LARGE && self.encoding == Encoding::Plain;
         if large && !draft.is_in(&Log::open(&self.place)?)? {
-            let _ = fs::remove_file(&self.place);
+            take_away(&self.place, &beside);
             let what = "the child did not read back as planned: it has other bytes".to_owned();
             return Err(Error::DurabilityFailed { path: self.place.clone(), what });
         }
-        let beside = self.carry().inspect_err(|_| {
-            let _ = fs::remove_file(&self.place);
-        })?;
         let logs = self.home.logs.clone().filter(|_| !self.elsewhere);
         Ok(Step::Written(Box::new(Written {
             made: self.made(&self.place, self.counts()),
@@ -248,7 +251,7 @@ impl<'a> Plan<'a> {
             proven: large,
             store: self.home.store.clone(),
             index: logs.map(|logs| (logs, birth.clone())),
-            _lock: lock,
+            _locks: locks,
         })))
     }
 

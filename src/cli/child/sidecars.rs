@@ -61,6 +61,16 @@ impl Sidecars {
         kinds.into_iter().map(|(kind, count)| format!("{kind}:{count}")).collect()
     }
 
+    /// Where those that can be carried come to lie.
+    pub fn places(&self, layout: &dyn Layout, birth: &Birth, child: &Path) -> Vec<PathBuf> {
+        let folder = layout.beside_log(child).unwrap_or_else(|| child.with_file_name(&birth.id));
+        self.carried().map(|file| folder.join(&file.below)).collect()
+    }
+
+    fn carried(&self) -> impl Iterator<Item = &Beside> {
+        self.files.iter().filter(|file| file.what.carried)
+    }
+
     /// Writes those that can be carried beside the child; what was written, also where it failed.
     pub fn carry(
         &self,
@@ -70,9 +80,7 @@ impl Sidecars {
         child: &Path,
         written: &mut Vec<PathBuf>,
     ) -> Result<()> {
-        let folder = layout.beside_log(child).unwrap_or_else(|| child.with_file_name(&birth.id));
-        for file in self.files.iter().filter(|file| file.what.carried) {
-            let to = folder.join(&file.below);
+        for (file, to) in self.carried().zip(self.places(layout, birth, child)) {
             let mut log = Log::open(&file.path)?;
             if file.what.lines {
                 let mut lines = Vec::new();

@@ -9,7 +9,7 @@ use crate::{
     cli::pick::Opened,
     error::{Error, Result},
     ops,
-    store::{self, Journal, Record, State},
+    store::{self, Glance, Journal, Record, State},
 };
 
 /// The longest title, in characters.
@@ -30,9 +30,12 @@ pub(super) fn check(title: String) -> Result<String> {
 }
 
 /// Titles that sessions of the store have, or that forks of this parent were given.
-pub(super) fn taken(home: &Home, journal: &Journal, parent: &str) -> Result<HashSet<String>> {
-    let mut taken: HashSet<String> =
-        home.store.glances().into_iter().filter_map(|glance| glance.title).collect();
+pub(super) fn taken(
+    known: Vec<Glance>,
+    journal: &Journal,
+    parent: &str,
+) -> Result<HashSet<String>> {
+    let mut taken: HashSet<String> = known.into_iter().filter_map(|glance| glance.title).collect();
     // What failed or was cut off by a crash took no title.
     let of_parent = |record: &Record| {
         let source = record.source.get("id").and_then(Value::as_str);

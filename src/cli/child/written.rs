@@ -22,6 +22,9 @@ use crate::{
     store::{self, Journal, Record, State, Store},
 };
 
+/// How many folders deep a sidecar lies at most.
+const DEEPEST: usize = 3;
+
 /// A child whose file is there.
 pub(super) struct Written {
     pub made: Made,
@@ -44,29 +47,34 @@ pub(super) struct Written {
     pub store: Store,
     /// The folder of logs whose index names it, and what is new about it.
     pub index: Option<(PathBuf, Birth)>,
-    /// Keeps other runs with the same request id waiting until this one is through.
-    pub _lock: Option<fs::File>,
+    /// Keep other runs with the same request id, and other children, waiting until this one is through.
+    pub _locks: [Option<fs::File>; 2],
 }
 
 impl Written {
     /// Reads the child back, takes it away again if its history is not the planned one, and completes the lineage.
     pub fn finish(self) -> Result<Made> {
+        let counts = self.prove_and_record().inspect_err(|_| {
+            // A child that is not reported is not there either.
+            take_away(&self.record.written.path, &self.beside);
+        })?;
+        let Counts { messages, turns, calls: tool_calls, results: tool_results } = counts;
+        Ok(Made { messages, turns, tool_calls, tool_results, ..self.made })
+    }
+
+    fn prove_and_record(&self) -> Result<Counts> {
         let counts = if self.proven {
             let Made { messages, turns, tool_calls: calls, tool_results: results, .. } = self.made;
             Counts { messages, turns, calls, results }
         } else {
-            self.read_back().inspect_err(|_| {
-                take_away(&self.beside);
-                take_away(std::slice::from_ref(&self.record.written.path));
-            })?
+            self.read_back()?
         };
         self.check_source()?;
         if let Some((logs, birth)) = &self.index {
             store::name_in_index(self.format.layout(), logs, birth)?;
         }
-        self.journal.add(&Record { state: State::Committed, ..self.record })?;
-        let Counts { messages, turns, calls: tool_calls, results: tool_results } = counts;
-        Ok(Made { messages, turns, tool_calls, tool_results, ..self.made })
+        self.journal.add(&Record { state: State::Committed, ..self.record.clone() })?;
+        Ok(counts)
     }
 
     /// The child as its client will see it: the planned history, then the framing and nothing else.
@@ -101,10 +109,20 @@ impl Written {
     }
 }
 
-/// Removes what was written for a child that does not come about.
-pub(super) fn take_away(files: &[PathBuf]) {
-    for file in files {
+/// Removes a child that does not come about, and its sidecars.
+pub(super) fn take_away(child: &Path, beside: &[PathBuf]) {
+    let _ = fs::remove_file(child);
+    take_away_beside(child, beside);
+}
+
+/// Removes the sidecars of a child, and the folders of these that this leaves empty.
+pub(super) fn take_away_beside(child: &Path, beside: &[PathBuf]) {
+    for file in beside {
         let _ = fs::remove_file(file);
+        let own = file.ancestors().skip(1).take_while(|folder| Some(*folder) != child.parent());
+        for folder in own.take(DEEPEST) {
+            let _ = fs::remove_dir(folder); // Which only takes empty ones.
+        }
     }
 }
 

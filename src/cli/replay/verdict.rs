@@ -58,6 +58,14 @@ pub(super) fn compare(
     let no = |code, message| Some(Error::No { code, message });
     let verdict = match against.first_difference {
         Some(0) => no("PREFIX_DIVERGED", "the system prompt is not the parent's".into()),
+        Some(at) if at > against.prefix.messages.len() => {
+            let named = child.session.header().parent.as_deref();
+            let named = named.map_or("it names no parent".to_owned(), |named| {
+                format!("it names {named} as its parent")
+            });
+            let parent = parent.id();
+            no("PREFIX_DIVERGED", format!("message {at} is not one of {parent}, and {named}"))
+        }
         Some(at) => no("PREFIX_DIVERGED", format!("message {at} is not the parent's")),
         None => merged_once(run, child.session, live)?,
     };

@@ -11,7 +11,8 @@ use rayon::prelude::*;
 use super::Args;
 use crate::{
     cli::{Run, pick::find_parent_among},
-    error::Result,
+    error::{Error, Result},
+    finding::Code,
     format,
     log::Log,
     session::{
@@ -26,8 +27,10 @@ const HIGHEST: usize = 64;
 
 /// The logs of one run.
 pub(super) struct Scope {
-    /// Files whose sessions are asked for.
+    /// Files that are named one by one; each must be a session's.
     named: Vec<PathBuf>,
+    /// Files of the folders and stores that are asked for; what is no session does not matter.
+    listed: Vec<PathBuf>,
     /// Files among which derived sessions and owners are looked for.
     around: Vec<PathBuf>,
     /// Whether completions whose owner's log is gone are counted: in folders and stores.
@@ -37,14 +40,16 @@ pub(super) struct Scope {
 impl Scope {
     pub fn of(run: &Run, args: &Args) -> Result<Self> {
         if args.what.is_empty() {
-            let named = live(run.store.logs(), false);
-            return Ok(Self { named, around: Vec::new(), adopts: true });
+            let listed = live(run.store.logs(), false);
+            return Ok(Self { named: Vec::new(), listed, around: Vec::new(), adopts: true });
         }
-        let (mut named, mut around, mut adopts) = (Vec::new(), Vec::new(), false);
+        let (mut named, mut listed, mut around, mut adopts) =
+            (Vec::new(), Vec::new(), Vec::new(), false);
         for name in &args.what {
             let path = Path::new(name);
             if path.is_dir() {
-                named.extend(live(Store::of(run.env.absolute(path)).logs(), false));
+                std::fs::read_dir(path).map_err(Error::io("read", path))?;
+                listed.extend(live(Store::of(run.env.absolute(path)).logs(), false));
                 adopts = true;
                 continue;
             }
@@ -56,23 +61,36 @@ impl Scope {
             }
             named.push(found);
         }
-        Ok(Self { named, around, adopts })
+        Ok(Self { named, listed, around, adopts })
     }
 
-    /// Every log that matters, read; those that are not asked for only tell who owns what.
-    pub fn accounts(self, run: &Run, args: &Args) -> Vec<Account> {
-        let read = |path: &PathBuf| {
-            let session = Session::read_ledger(Log::open(path).ok()?, run.wanted()).ok()?;
-            Some((path.clone(), Account::of(session)))
+    /// Every log that matters, read; those that are not asked for only tell who owns what. Beside them how many
+    /// sessions in folders could not be read.
+    pub fn accounts(self, run: &Run, args: &Args) -> Result<(Vec<Account>, usize)> {
+        let read = |path: &PathBuf| -> Result<(PathBuf, Account)> {
+            let session = Session::read_ledger(Log::open(path)?, run.wanted())?;
+            Ok((path.clone(), Account::of(session)))
         };
         let mut seen = HashSet::new();
         let mut new = |paths: Vec<PathBuf>| -> Vec<PathBuf> {
             paths.into_iter().filter(|path| seen.insert(path.clone())).collect()
         };
-        let (named, around) = (new(self.named), new(self.around));
-        let named: Vec<(PathBuf, Account)> = named.par_iter().filter_map(read).collect();
-        let around: Vec<(PathBuf, Account)> = around.par_iter().filter_map(read).collect();
-        let mut accounts = named;
+        let (named, listed, around) = (new(self.named), new(self.listed), new(self.around));
+        let mut accounts: Vec<(PathBuf, Account)> =
+            named.par_iter().map(read).collect::<Result<_>>()?;
+        let listed: Vec<Result<(PathBuf, Account)>> = listed.par_iter().map(read).collect();
+        let mut unread = 0;
+        for account in listed {
+            match account {
+                Ok(account) => accounts.push(account),
+                // Folders hold other files too.
+                Err(Error::Damaged(finding))
+                    if matches!(finding.code, Code::FormatUnknown | Code::EmptyFile) => {}
+                Err(_) => unread += 1,
+            }
+        }
+        let around: Vec<(PathBuf, Account)> =
+            around.par_iter().filter_map(|path| read(path).ok()).collect();
         let asked = accounts.len();
         accounts.extend(around);
         // Owners that are named by a path lie anywhere.
@@ -89,7 +107,7 @@ impl Scope {
             }
             let found = find_parent_among(run, parent, Some(path), &mut stores).ok();
             let known = |found: &PathBuf| accounts.iter().any(|(path, _)| path == found);
-            let owner = found.filter(|found| !known(found)).and_then(|found| read(&found));
+            let owner = found.filter(|found| !known(found)).and_then(|found| read(&found).ok());
             sessions.extend(owner.iter().map(|(_, account)| Arc::clone(&account.session)));
             accounts.extend(owner);
         }
@@ -109,7 +127,7 @@ impl Scope {
         accounts.sort_by(|(a, _), (b, _)| a.cmp(b));
         let mut accounts: Vec<Account> = accounts.into_iter().map(|(_, account)| account).collect();
         ledger::align(&mut accounts);
-        accounts
+        Ok((accounts, unread))
     }
 }
 

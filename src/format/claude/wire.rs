@@ -258,8 +258,7 @@ pub(super) fn blocks(content: Option<&RawValue>) -> Vec<Block<'_>> {
 pub(super) fn begins(content: Option<&RawValue>, words: &str) -> bool {
     content.is_some_and(|raw| {
         let raw = raw.get().as_bytes();
-        memchr::memmem::find(raw, words.as_bytes()).is_some()
-            && unfold(raw).text.starts_with(words)
+        memchr::memmem::find(raw, words.as_bytes()).is_some() && unfold(raw).text.starts_with(words)
     })
 }
 
