@@ -36,8 +36,20 @@ pub struct Cut<'a> {
     pub boundary: Boundary,
     /// The lines of the path before the boundary that are kept, counted from zero.
     pub kept: Vec<u32>,
+    /// Lines off the path that are kept as they are: nobody can read them, and they were allowed.
+    pub unreadable: Vec<u32>,
     /// What is worth knowing, errors behind the boundary included.
     pub warnings: Vec<Finding>,
+}
+
+impl Cut<'_> {
+    /// Puts the lines that cannot be read among others where they stand in the file.
+    pub fn put_unreadable(&self, order: &mut Vec<u32>) {
+        for line in &self.unreadable {
+            let at = order.iter().position(|other| other > line).unwrap_or(order.len());
+            order.insert(at, *line);
+        }
+    }
 }
 
 impl Policy {
@@ -86,7 +98,13 @@ pub fn cut<'a>(session: &'a Session, intent: &Intent<'_>) -> Result<Cut<'a>> {
     };
     let kept: Vec<u32> =
         thread.path()[..boundary.keep()].iter().copied().filter(|line| !dropped(*line)).collect();
-    let mut warnings = used; // What was allowed or dropped is told all the same.
+    let unreadable = unreadable(&thread, &used, policy);
+    // What was allowed or dropped is told all the same, but it is no error any more.
+    let told = |finding: Finding| match finding.severity {
+        Severity::Error => finding.rated(Severity::Warning),
+        _ => finding,
+    };
+    let mut warnings: Vec<Finding> = used.into_iter().map(told).collect();
     warnings.extend(behind);
     let clipped = thread.path().len() - boundary.keep();
     if clipped > 0 && *intent.at == At::LastTurn {
@@ -99,5 +117,23 @@ pub fn cut<'a>(session: &'a Session, intent: &Intent<'_>) -> Result<Cut<'a>> {
         warnings.push(Finding::new(Code::StillQueued, message).on(thread.line_before(boundary)));
     }
     let warnings = warnings.into_iter().map(|finding| session.placed(finding)).collect();
-    Ok(Cut { thread, boundary, kept, warnings })
+    Ok(Cut { thread, boundary, kept, unreadable, warnings })
+}
+
+/// Where records form a tree, a line that cannot be read hangs nowhere; `--allow` keeps it all the same.
+fn unreadable(thread: &Thread<'_>, used: &[Finding], policy: &Policy) -> Vec<u32> {
+    let kinds = [Code::LineCorrupt, Code::NulBlock, Code::InvalidUtf8];
+    let kept = |finding: &&Finding| {
+        kinds.contains(&finding.code)
+            && policy.allow.contains(&finding.code)
+            && !policy.drop.contains(&finding.code)
+    };
+    let lines = used.iter().filter(kept).filter_map(|finding| finding.line?.checked_sub(1));
+    let mut lines: Vec<u32> = lines
+        .filter_map(|line| u32::try_from(line).ok())
+        .filter(|line| !thread.path().contains(line))
+        .filter(|line| thread.session.facts.of(*line).next().is_none())
+        .collect();
+    lines.dedup();
+    lines
 }

@@ -72,7 +72,15 @@ pub fn child<'a>(child: &Child<'a>) -> Result<Draft<'a>> {
     }
     let mut dropped = HashSet::new();
     let mut number = 1; // the header is the first event where headers are events
-    for line in in_file_order(&session.facts, &held) {
+    let mut order = in_file_order(&session.facts, &held);
+    if *inherit && birth.base.is_none() {
+        cut.put_unreadable(&mut order);
+    }
+    for line in order {
+        if cut.unreadable.contains(&line) {
+            draft.copy(line as usize);
+            continue;
+        }
         let numbered = renumbers.then(|| own_number(&session.facts, line)).flatten();
         if let Some(own) = numbered {
             if own != number {

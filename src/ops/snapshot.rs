@@ -88,8 +88,12 @@ pub fn seed_lines<'a>(cut: &Cut<'a>, manifest: &Manifest) -> Draft<'a> {
     let mut draft = Draft::of(&cut.thread.session.log);
     draft.line(serde_json::to_vec(manifest).expect("a manifest always serialises"));
     // Where files of a chain begin is no part of the history.
-    let lines = cut.kept.iter().filter(|line| !cut.thread.is_joint(**line));
-    lines.for_each(|line| draft.copy(*line as usize));
+    let lines = cut.kept.iter().copied().filter(|line| !cut.thread.is_joint(*line));
+    let mut lines: Vec<u32> = lines.collect();
+    cut.put_unreadable(&mut lines);
+    for line in lines {
+        draft.copy(line as usize);
+    }
     draft
 }
 

@@ -353,3 +353,39 @@ fn a_child_never_takes_its_parents_id() {
     }
     assert!(!home.path("d").exists());
 }
+
+#[test]
+fn a_line_that_cannot_be_read_is_kept_or_left_out_as_asked() {
+    let home = Home::new();
+    for (fixture, name) in [
+        ("pi/pi-1.6.0-plain-3-turns.jsonl", "pi.jsonl"),
+        ("dsh/v4-tools.jsonl", "dsh.jsonl"),
+        (
+            "claude-code/plain-and-fork/projects/-home-ada-webshop/11111111-1111-4111-8111-000000000001.jsonl",
+            "claude.jsonl",
+        ),
+    ] {
+        let log = home.copy(fixture, name);
+        let text = fs::read_to_string(&log).unwrap();
+        let mut lines: Vec<&str> = text.lines().collect();
+        lines.insert(6, "{\"broken");
+        fs::write(&log, lines.join("\n") + "\n").unwrap();
+        let broken = |path: &str| {
+            fs::read_to_string(home.path(path)).unwrap().matches("{\"broken\n").count()
+        };
+        let report = home.report(5, &["fork", name, "--out", "no.jsonl"]);
+        assert_eq!(
+            (&report["code"], &report["findings"][0]["line"]),
+            (&"LINE_CORRUPT".into(), &7.into())
+        );
+        for (flag, count) in [("--allow", 1), ("--drop", 0)] {
+            let child = format!("{}-{name}", &flag[2..]);
+            let report = home.report(0, &["fork", name, "--out", &child, flag, "LINE_CORRUPT"]);
+            assert_eq!(report["warnings"][0]["code"], "LINE_CORRUPT");
+            assert_eq!(broken(&child), count, "{name} {flag}");
+            let seed = format!("{child}.snap");
+            home.report(0, &["snapshot", name, "--out", &seed, flag, "LINE_CORRUPT"]);
+            assert_eq!(broken(&seed), count, "{seed}");
+        }
+    }
+}

@@ -250,7 +250,7 @@ fn plan(run: &Run, order: &Order<'_>, opened: &Opened, answer: &mut Answer) -> R
 /// What a child does not have of its parent.
 pub(super) fn left_out(cut: &Cut<'_>, inherited: usize, inherit: bool) -> LeftOut {
     let all = cut.thread.history(cut.thread.path().len(), 0).len();
-    let kept = if inherit { cut.kept.len() } else { 0 };
+    let kept = if inherit { cut.kept.len() + cut.unreadable.len() } else { 0 };
     let session = cut.thread.session;
     let header = usize::from(session.header().line.is_some());
     let records = session.log.lines().saturating_sub(header + session.blank.len());
