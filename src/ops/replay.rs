@@ -3,6 +3,7 @@
 use crate::{
     error::Result,
     fact::{Carrier, Fact},
+    format::Origin,
     session::{History, Session, lineage},
 };
 
@@ -42,9 +43,9 @@ pub fn against(child: &Session, leaf: Option<&str>, parent: &Session) -> Result<
         prefix.first_difference(&old).map(|at| at + 1)
     };
     // Nothing in common is no proof, unless nothing was to be inherited of just this parent.
-    let claimed = thread.history(thread.seed.max(seed.kept), 0).len();
-    let unproven =
-        claimed > prefix.messages.len() || !inherits && !lineage::may_name(child, parent);
+    let older = thread.history(thread.seed, thread.seed);
+    let claims = older.iter().any(|message| message.origin == Origin::Inherited);
+    let unproven = !inherits && (claims || !lineage::may_name(child, parent));
     let first_difference =
         first_difference.or_else(|| unproven.then_some(prefix.messages.len() + 1));
     let own_messages = all.saturating_sub(prefix.messages.len());

@@ -278,3 +278,14 @@ fn one_view_of_one_session_goes_into_a_file() {
     }
     assert!(!home.path("x").exists());
 }
+
+#[test]
+fn a_side_whose_labels_stand_behind_its_framing_is_its_parents_child() {
+    for fixture in ["pi-1.6.0-branch-summary", "pi-0.73.1-branch-summary-label"] {
+        let home = Home::new();
+        let parent = home.copy(&format!("pi/{fixture}.jsonl"), "p.jsonl");
+        home.report(0, &["side", word(&parent), "--out", "s.jsonl"]);
+        let report = home.report(0, &["replay", "s.jsonl", "--against", word(&parent)]);
+        assert_eq!(report["own_messages"], 1, "the framing");
+    }
+}
