@@ -529,3 +529,13 @@ fn put_away_and_packed_logs_are_read_like_others() {
     let child = home.child(&["fork", PARENT]);
     assert_eq!(Path::new(&child.path).extension(), Some("jsonl".as_ref()));
 }
+
+#[test]
+fn a_child_with_settings_alone_inherits_no_message() {
+    let home = Home::of("old-0.47.0");
+    let parent = home.log("111a1570f635");
+    let parent = parent.to_str().unwrap();
+    let child = home.child(&["fork", parent, "--context", "none"]);
+    let report = home.done(&["replay", &child.path, "--against", parent]);
+    assert_eq!((&report["prefix"], &report["prefix_messages"]), (&"identical".into(), &0.into()));
+}

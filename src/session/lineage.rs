@@ -83,6 +83,7 @@ fn said_alike(child: &Thread<'_>, parent: &Session) -> usize {
     let Ok(theirs) = parent.thread(None) else { return 0 };
     let spoken = theirs.path().iter().flat_map(|line| messages(parent, *line));
     let mut spoken = spoken.peekable();
+    let mut alike = false;
     for (at, line) in child.path().iter().enumerate() {
         for own in messages(child.session, *line) {
             let same = |their: &(Role, Span)| {
@@ -92,9 +93,10 @@ fn said_alike(child: &Thread<'_>, parent: &Session) -> usize {
             if spoken.next_if(same).is_none() {
                 return at;
             }
+            alike = true;
         }
     }
-    child.path().len()
+    if alike { child.path().len() } else { 0 } // Settings alone are no history.
 }
 
 fn messages(session: &Session, line: u32) -> impl Iterator<Item = (Role, Span)> {
