@@ -143,8 +143,8 @@ impl Output {
             Err(error) => {
                 let error = Error::io("write to", "standard output")(error);
                 let mut err = anstream::stderr().lock();
-                let _ =
-                    writeln!(err, "error[{}]: {error}; what was asked for was done", error.code());
+                let done = if exit == 0 { "; what was asked for was done" } else { "" };
+                let _ = writeln!(err, "error[{}]: {error}{done}", error.code());
                 error.exit()
             }
         }

@@ -2,6 +2,7 @@
 
 use std::{borrow::Cow, ops::Range};
 
+use chrono::{DateTime, SecondsFormat, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -18,6 +19,12 @@ impl Text<'_> {
     pub fn owned(&self) -> String {
         self.0.as_ref().to_owned()
     }
+}
+
+/// A time as three of the clients write it: UTC, to the millisecond.
+#[must_use]
+pub fn timestamp(at: DateTime<Utc>) -> String {
+    at.to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
 /// Where a value stands in its line; nowhere when it is missing.

@@ -329,13 +329,12 @@ impl Log {
         Ok(bytes)
     }
 
-    /// Copies addresses `range` to `out`.
-    pub fn copy(&self, range: Range<u64>, out: &mut dyn Write) -> Result<io::Result<()>> {
-        let mut buffer =
-            vec![0; BLOCK.min(usize::try_from(range.end - range.start).unwrap_or(BLOCK))];
-        let mut at = range.start;
-        while at < range.end {
-            let len = usize::try_from(range.end - at).unwrap_or(usize::MAX).min(buffer.len());
+    /// Copies every byte to `out`.
+    pub fn copy_all(&self, out: &mut dyn Write) -> Result<io::Result<()>> {
+        let mut buffer = vec![0; BLOCK];
+        let (mut at, end) = (0, self.own().base + self.own().len);
+        while at < end {
+            let len = usize::try_from(end - at).unwrap_or(usize::MAX).min(buffer.len());
             self.read_exact(at, &mut buffer[..len])?;
             if let Err(error) = out.write_all(&buffer[..len]) {
                 return Ok(Err(error));
@@ -343,11 +342,6 @@ impl Log {
             at += len as u64;
         }
         Ok(Ok(()))
-    }
-
-    /// Copies every byte to `out`.
-    pub fn copy_all(&self, out: &mut dyn Write) -> Result<io::Result<()>> {
-        self.copy(0..self.own().base + self.own().len, out)
     }
 
     fn read_exact(&self, mut address: u64, mut out: &mut [u8]) -> Result<()> {

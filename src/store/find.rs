@@ -277,13 +277,18 @@ fn check_id(id: &str) -> Result<()> {
     Ok(())
 }
 
+/// The layout of the client that tells generations apart by names like that of `path`.
+fn generational(path: &Path) -> Option<&'static dyn Layout> {
+    ALL.iter().map(|format| format.layout()).find(|layout| layout.generation(path).is_some())
+}
+
 /// The generations of the session that `path` is a log of, the live one last. Only clients that keep several in one
 /// folder have more than the path itself.
 #[must_use]
 pub fn generations(path: &Path) -> Vec<PathBuf> {
-    let layout =
-        ALL.iter().map(|format| format.layout()).find(|layout| layout.generation(path).is_some());
-    let (Some(layout), Some(folder)) = (layout, path.parent()) else { return vec![path.into()] };
+    let (Some(layout), Some(folder)) = (generational(path), path.parent()) else {
+        return vec![path.into()];
+    };
     if layout.scattered() {
         let near = || Store::near(folder);
         let home = layout.root_of(path).map_or_else(near, |root| Store::home(layout, root));
@@ -319,11 +324,7 @@ pub fn generations(path: &Path) -> Vec<PathBuf> {
 #[must_use]
 pub fn live(logs: Vec<PathBuf>, whole: bool) -> Vec<PathBuf> {
     let scattered = |path: &Path| {
-        let layout = ALL
-            .iter()
-            .map(|format| format.layout())
-            .find(|layout| layout.generation(path).is_some())
-            .filter(|layout| layout.scattered())?;
+        let layout = generational(path).filter(|layout| layout.scattered())?;
         Some((layout.name_id(path)?, layout.generation(path)?))
     };
     let mut newest: HashMap<String, u128> = HashMap::new();

@@ -103,21 +103,7 @@ impl Journal {
     /// Adds a step, durable before this returns.
     pub fn add(&self, record: &Record) -> Result<()> {
         let failed = || Error::io("write", &self.path);
-        if let Some(folder) = self.path.parent() {
-            fs::DirBuilder::new()
-                .recursive(true)
-                .mode(0o700)
-                .create(folder)
-                .map_err(Error::io("make", folder))?;
-        }
-        let mut file = OpenOptions::new()
-            .read(true)
-            .append(true)
-            .create(true)
-            .mode(0o600)
-            .open(&self.path)
-            .map_err(failed())?;
-        file.lock().map_err(failed())?;
+        let mut file = open_locked(&self.path)?;
         let mut line =
             serde_json::to_vec(record).map_err(|error| Error::internal(error.to_string()))?;
         line.push(b'\n');
@@ -130,30 +116,25 @@ impl Journal {
     /// Keeps two runs with one request id apart; the lock is let go when the file is dropped.
     pub fn lock(&self, request_id: &str) -> Result<File> {
         use sha2::{Digest, Sha256};
-        let folder = self.path.with_file_name("requests");
-        lock_file(&folder, &crate::format::json::hex(&Sha256::digest(request_id)[..16]))
+        let name = crate::format::json::hex(&Sha256::digest(request_id)[..16]);
+        open_locked(&self.path.with_file_name("requests").join(name))
     }
 
     /// Keeps two children apart from the choice of title and id until both are in the store.
     pub fn lock_births(&self) -> Result<File> {
-        lock_file(self.path.parent().unwrap_or(Path::new(".")), "births.lock")
+        open_locked(&self.path.with_file_name("births.lock"))
     }
 }
 
-fn lock_file(folder: &Path, name: &str) -> Result<File> {
-    fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(folder)
-        .map_err(Error::io("make", folder))?;
-    let path = folder.join(name);
-    let file = OpenOptions::new()
-        .append(true)
-        .create(true)
-        .mode(0o600)
-        .open(&path)
-        .map_err(Error::io("lock", &path))?;
-    file.lock().map_err(Error::io("lock", &path))?;
+/// A file of ours, made if it is not there, and locked until it is dropped.
+fn open_locked(path: &Path) -> Result<File> {
+    if let Some(folder) = path.parent() {
+        let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
+        made.map_err(Error::io("make", folder))?;
+    }
+    let file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path);
+    let file = file.map_err(Error::io("write", path))?;
+    file.lock().map_err(Error::io("lock", path))?;
     Ok(file)
 }
 

@@ -28,7 +28,7 @@ use crate::{
     finding::{Code, Finding},
     ops::{self, Cut, Intent},
     session::At,
-    store::{self, Record, State},
+    store::{self, Glance, Record, State},
 };
 
 /// Flags of every verb that makes a child.
@@ -214,13 +214,8 @@ fn plan(run: &Run, order: &Order<'_>, opened: &Opened, answer: &mut Answer) -> R
     let stays = making.dry_run || order.out == Some(Path::new("-"));
     let births = if stays { None } else { Some(journal.lock_births()?) };
     let known = home.store.glances();
-    if let Some(id) = making.id.as_ref().filter(|_| again.is_none()) {
-        let same = known.iter().find(|glance| glance.header.id == *id);
-        let own = opened.parent();
-        let own = (own.0 == *id).then_some(own.1);
-        if let Some(path) = same.map(|glance| glance.path.clone()).or(own) {
-            return Err(Error::AlreadyExists(path));
-        }
+    if let Some(id) = making.id.as_deref().filter(|_| again.is_none()) {
+        check_id(id, opened, &home, &known)?;
     }
     let taken = title::taken(known, &journal, &opened.parent().0)?;
     if title.as_ref().is_some_and(|title| taken.contains(title)) && again.is_none() {
@@ -245,6 +240,18 @@ fn plan(run: &Run, order: &Order<'_>, opened: &Opened, answer: &mut Answer) -> R
         answer.findings.push(Finding::new(Code::NoteNotSent, message));
     }
     plan.carry_out(order, journal, request, again.is_some(), policy, [lock, births])
+}
+
+/// No session of that id may be there: neither the parent, nor one whose header or whose name says so.
+fn check_id(id: &str, opened: &Opened, home: &Home, known: &[Glance]) -> Result<()> {
+    let (parent, path) = opened.parent();
+    let own = (parent == id).then_some(path);
+    let by_header = || known.iter().find(|glance| glance.header.id == id);
+    let by_name = || home.store.named(opened.session.format.layout(), id).into_iter().next();
+    match own.or_else(|| by_header().map(|glance| glance.path.clone())).or_else(by_name) {
+        Some(taken) => Err(Error::AlreadyExists(taken)),
+        None => Ok(()),
+    }
 }
 
 /// What a child does not have of its parent.

@@ -213,8 +213,8 @@ impl<'a> Plan<'a> {
                 _ => Ok(Step::Done(Box::new(self.made(Path::new("-"), self.counts())))),
             };
         }
-        if !again {
-            self.check_free(order)?;
+        if !again && fs::symlink_metadata(&self.place).is_ok_and(|meta| !meta.is_symlink()) {
+            return Err(Error::AlreadyExists(self.place.clone()));
         }
         if order.making.dry_run {
             return Ok(Step::Done(Box::new(self.made(&self.place, self.counts()))));
@@ -253,19 +253,6 @@ impl<'a> Plan<'a> {
             index: logs.map(|logs| (logs, birth.clone())),
             _locks: locks,
         })))
-    }
-
-    /// Neither the file nor, under another name, a session of that id may be there.
-    fn check_free(&self, order: &Order<'_>) -> Result<()> {
-        if fs::symlink_metadata(&self.place).is_ok_and(|meta| !meta.is_symlink()) {
-            return Err(Error::AlreadyExists(self.place.clone()));
-        }
-        let layout = self.opened.session.format.layout();
-        let known = || self.home.store.named(layout, &self.birth.id).into_iter().next();
-        match order.making.id.as_ref().and_then(|_| known()) {
-            Some(known) => Err(Error::AlreadyExists(known)),
-            None => Ok(()),
-        }
     }
 
     fn record(&self, order: &Order<'_>, request: Map<String, Value>) -> Record {

@@ -4,7 +4,7 @@
 //! conversation; so a copy is spliced: session, record ids and every pointer to one are replaced, `forkedFrom` and
 //! `requestSessionId` say where it comes from, and every other byte stays, those of the message above all.
 
-use chrono::{DateTime, SecondsFormat, Utc};
+use chrono::{DateTime, Utc};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
@@ -142,7 +142,7 @@ impl Writer for ClaudeWriter {
         if rewire.last() == Some(own)
             && let Some(time) = newest_time(facts, rewire, index)
         {
-            copy.set("timestamp", &json::line(&timestamp(time)));
+            copy.set("timestamp", &json::line(&json::timestamp(time)));
         }
         copy.rename(&|id| {
             let known = facts.known(id).is_some() && id != session;
@@ -187,7 +187,7 @@ impl Writer for ClaudeWriter {
             subtype: "local_command",
             content: format!("<local-command-stdout>{}</local-command-stdout>", note.text),
             level: "info",
-            timestamp: timestamp(time),
+            timestamp: json::timestamp(time),
             uuid: &id,
             is_meta: false,
             user_type: owned(like.user_type),
@@ -454,10 +454,6 @@ fn is_uuid(text: &str) -> bool {
         8 | 13 | 18 | 23 => byte == b'-',
         _ => byte.is_ascii_hexdigit(),
     })
-}
-
-fn timestamp(at: DateTime<Utc>) -> String {
-    at.to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! New Codex lines, in the client's own order of keys.
 
-use chrono::{DateTime, SecondsFormat, Utc};
+use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
@@ -158,7 +158,7 @@ impl Writer for CodexWriter {
         let parent: wire::Meta<'_> =
             serde_json::from_str(payload).expect("a header that was read can be read again");
         let paginated = birth.version == PAGINATED;
-        let time = timestamp(birth.at);
+        let time = json::timestamp(birth.at);
         let own_cwd = parent.cwd.as_ref().map(|cwd| cwd.0.as_ref());
         let cwd = birth.cwd.as_deref().or(own_cwd).unwrap_or("/");
         let moved = Some(cwd) != own_cwd;
@@ -250,7 +250,7 @@ impl Writer for CodexWriter {
                 splice.replace(range(line, raw), with);
             }
         };
-        put(envelope.timestamp, json::line(&timestamp(birth.at)));
+        put(envelope.timestamp, json::line(&json::timestamp(birth.at)));
         put(envelope.ordinal, tip.seq.to_string().into_bytes());
         tip.seq += 1;
         if let Some(settings) = envelope.payload {
@@ -284,7 +284,12 @@ impl Writer for CodexWriter {
         };
         let ordinal = (tip.version == PAGINATED).then_some(tip.seq);
         tip.seq += 1;
-        json::line(&Line { timestamp: &timestamp(at), ordinal, r#type: "response_item", payload })
+        json::line(&Line {
+            timestamp: &json::timestamp(at),
+            ordinal,
+            r#type: "response_item",
+            payload,
+        })
     }
 
     fn finish(
@@ -342,10 +347,6 @@ fn uuid(prefix: &str, d: &str) -> String {
     let variant = ['8', '9', 'a', 'b'][usize::from(low)];
     let prefix = if prefix.is_empty() { &d[23..31] } else { prefix };
     format!("{prefix}-{}-8{}-{variant}{}-{}", &d[..4], &d[4..7], &d[8..11], &d[11..23])
-}
-
-fn timestamp(at: DateTime<Utc>) -> String {
-    at.to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
 #[cfg(test)]

@@ -64,5 +64,9 @@ impl Layout for PiLayout {
 }
 
 fn file_name(birth: &Birth) -> String {
-    format!("{}_{}.jsonl", super::write::timestamp(birth.at).replace([':', '.'], "-"), birth.id)
+    format!(
+        "{}_{}.jsonl",
+        crate::format::json::timestamp(birth.at).replace([':', '.'], "-"),
+        birth.id
+    )
 }

@@ -1,6 +1,6 @@
 //! New pi lines, in the client's own order of keys. A child is always written as version 3.
 
-use chrono::{DateTime, SecondsFormat, Utc};
+use chrono::{DateTime, Utc};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
@@ -104,7 +104,7 @@ impl Writer for PiWriter {
             r#type: "session",
             version: 3,
             id: &birth.id,
-            timestamp: timestamp(birth.at),
+            timestamp: json::timestamp(birth.at),
             cwd: birth.cwd.as_deref(),
             parent_session: birth.parent_path.display().to_string(),
         })
@@ -183,7 +183,7 @@ impl Writer for PiWriter {
 
     fn setting(&self, line: &[u8], tip: &mut Tip, context: Context<'_>) -> Result<Vec<u8>> {
         let id = short_id(&[&context.birth.id, "setting", &String::from_utf8_lossy(line)]);
-        let line = reborn(line, &id, tip, Some(&timestamp(context.birth.at)))?;
+        let line = reborn(line, &id, tip, Some(&json::timestamp(context.birth.at)))?;
         tip.last = Some(id);
         Ok(line)
     }
@@ -215,7 +215,7 @@ impl Writer for PiWriter {
             },
             id: &id,
             parent_id: tip.last.as_deref(),
-            timestamp: timestamp(at),
+            timestamp: json::timestamp(at),
         });
         tip.last = Some(id);
         line
@@ -240,7 +240,7 @@ impl Writer for PiWriter {
                 r#type: "session_info",
                 id: id.clone(),
                 parent_id: tip.last.as_deref(),
-                timestamp: timestamp(context.birth.at),
+                timestamp: json::timestamp(context.birth.at),
                 name: title,
             }));
             tip.last = Some(id);
@@ -306,8 +306,4 @@ fn note_uuid(note: &Note) -> String {
     let variant = ['8', '9', 'a', 'b']
         [d[7..8].chars().next().and_then(|digit| digit.to_digit(4 * 4)).unwrap_or(0) as usize & 3];
     format!("{prefix}-{}-8{}-{variant}{}-{}", &d[..4], &d[4..7], &d[8..11], &d[11..23])
-}
-
-pub(super) fn timestamp(at: DateTime<Utc>) -> String {
-    at.to_rfc3339_opts(SecondsFormat::Millis, true)
 }
