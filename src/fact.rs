@@ -379,14 +379,18 @@ pub struct Usage {
     pub line: u32,
     /// What makes two records one completion, as the client gives it; copies keep it.
     pub key: Key,
-    /// Whether the key is an id; else it was made of what else is there.
+    /// Whether the key is no id, but was made of what else is there.
     pub weak: bool,
+    /// Whether the counters are the step of a running total between whose ends a record is missing.
+    pub derived: bool,
     /// `compaction`, `tool`, or a usage entry's own; none is an answer of the session itself.
     pub kind: Option<Arc<str>>,
     /// Who was paid.
     pub provider: Option<Arc<str>>,
     /// The model, as the log names it.
     pub model: Option<Arc<str>>,
+    /// What else decides the price, as the log names it, such as `priority` or `fast`; none where it is the usual one.
+    pub tier: Option<Arc<str>>,
     /// When.
     pub at: Option<DateTime<Utc>>,
     /// How much.
@@ -401,6 +405,19 @@ pub struct Usage {
     pub owner: Option<Arc<str>>,
     /// A digest of the record's figures, for logs that cannot tell by themselves what was copied.
     pub figures: Option<u128>,
+}
+
+/// What a client itself says that a session has cost so far: a sum of its own, which is no completion.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Claim {
+    /// The line, counted from zero.
+    pub line: u32,
+    /// The model, where the client keeps a sum of each.
+    pub model: Option<Arc<str>>,
+    /// How much.
+    pub tokens: Tokens,
+    /// What it cost in nano-dollars, as the client reckoned.
+    pub cost: Option<u64>,
 }
 
 /// What was asked, for clients that keep the last question beside the conversation.
@@ -433,6 +450,8 @@ pub struct Facts {
     pub header: Option<Header>,
     /// Paid model calls. Empty when a verb has no use for them.
     pub usages: Vec<Usage>,
+    /// The client's own sums, where it keeps some; the last ones.
+    pub claims: Vec<Claim>,
     keep: Keep,
     /// The title, where the log has a place for it; the last one.
     pub title: Option<String>,
@@ -461,6 +480,7 @@ impl Default for Facts {
             words: HashSet::new(),
             header: None,
             usages: Vec::new(),
+            claims: Vec::new(),
             keep: Keep::All,
             title: None,
             first_prompt: None,
@@ -538,6 +558,13 @@ impl Facts {
             let index = u32::try_from(self.usages.len()).unwrap_or(u32::MAX);
             self.state(usage.line, Fact::Spent(index));
             self.usages.push(usage);
+        }
+    }
+
+    /// The client's own sums so far, which take the place of those before.
+    pub fn claim(&mut self, claims: Vec<Claim>) {
+        if self.keeps_usages() {
+            self.claims = claims;
         }
     }
 

@@ -64,6 +64,18 @@ pub fn count(value: Option<&RawValue>) -> u64 {
     }
 }
 
+/// An amount of dollars as whole nano-dollars; none where it cannot be one.
+#[must_use]
+pub fn nano_dollars(dollars: f64) -> Option<u64> {
+    let nano = (dollars * 1e9).round();
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "checked to be an amount"
+    )]
+    (nano.is_finite() && (0.0..1e18).contains(&nano)).then_some(nano as u64)
+}
+
 /// Bytes as lower-case hex digits.
 #[must_use]
 pub fn hex(bytes: &[u8]) -> String {

@@ -2,6 +2,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
+    path::PathBuf,
     sync::Arc,
 };
 
@@ -9,11 +10,13 @@ use chrono::{DateTime, Utc};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::Session;
-use crate::fact::{Carrier, Fact, Tokens, Usage};
+use crate::fact::{Carrier, Claim, Fact, Tokens, Usage};
 
 /// One log as the ledger sees it.
 #[derive(Clone, Debug)]
 pub struct Account {
+    /// Its file.
+    pub path: Option<PathBuf>,
     /// The client's name.
     pub client: &'static str,
     /// The session.
@@ -28,6 +31,8 @@ pub struct Account {
     pub kind: &'static str,
     /// Its records.
     pub usages: Vec<Usage>,
+    /// The client's own sums, where it keeps some.
+    pub claims: Vec<Claim>,
     /// Model calls of its own that left no usage.
     pub unrecorded: u64,
     /// Lines that could not be read.
@@ -47,18 +52,32 @@ pub struct Completion {
     pub session: Arc<str>,
     /// The root of the chain of sessions that it belongs to.
     pub family: Arc<str>,
+    /// The session that the one that made the call came from.
+    pub parent: Option<Arc<str>>,
     /// What kind of call.
     pub kind: Arc<str>,
     /// When; a copy's time where the owner's log is gone.
     pub at: Option<DateTime<Utc>>,
+    /// Who was paid, as the log names it.
+    pub provider: Option<Arc<str>>,
     /// The model, as the log names it.
     pub model: Option<Arc<str>>,
+    /// What else decides the price, where that is not the usual.
+    pub tier: Option<Arc<str>>,
     /// The working folder.
     pub cwd: Option<Arc<str>>,
     /// How much.
     pub tokens: Tokens,
+    /// What it cost in nano-dollars, as the log says.
+    pub cost_recorded: Option<u64>,
+    /// What it costs in nano-dollars by a table of prices, once it was looked up.
+    pub cost_computed: Option<u64>,
+    /// How many records state it, in whatever file.
+    pub copies: u64,
     /// Whether the key is no id.
     pub weak: bool,
+    /// Whether the counters were derived from a running total that lacks a record.
+    pub derived: bool,
     /// Whether the owner's log is gone.
     pub orphan: bool,
     /// Whether no record has the final output.
@@ -101,6 +120,7 @@ impl Account {
         };
         let header = session.header();
         Self {
+            path: session.log.path().map(Into::into),
             client: session.format.name(),
             session: header.id.as_str().into(),
             parent: parent.map(Into::into),
@@ -110,6 +130,7 @@ impl Account {
             unrecorded: session.facts.unrecorded,
             broken_lines: session.damage.lost,
             usages: session.facts.usages,
+            claims: session.facts.claims,
             counted: true,
         }
     }
@@ -188,6 +209,7 @@ impl Ledger {
         let named = own.owner.clone().filter(|named| *named != owner.session);
         let parent = named.or_else(|| owner.parent.clone()).filter(|_| orphan);
         let root = family.above(owner, follow).pop().filter(|_| !orphan);
+        let came_from = owner.parent.clone().filter(|_| !orphan);
         let session = parent.unwrap_or_else(|| owner.session.clone());
         let kind = own.kind.clone();
         self.completions.push(Completion {
@@ -195,13 +217,21 @@ impl Ledger {
             client: owner.client,
             family: root.unwrap_or_else(|| session.clone()),
             session,
+            parent: came_from,
             kind: kind.unwrap_or_else(|| if orphan { "main" } else { owner.kind }.into()),
             provisional: usages.clone().all(|usage| usage.provisional),
             at: if orphan { usages.filter_map(|usage| usage.at).min() } else { own.at },
-            model: usage.model.clone(),
+            // What only one of the records says is true of all of them.
+            provider: told(usage, copies, |usage| usage.provider.clone()),
+            model: told(usage, copies, |usage| usage.model.clone()),
+            tier: told(usage, copies, |usage| usage.tier.clone()),
             cwd: owner.cwd.clone(),
             tokens: usage.tokens,
+            cost_recorded: told(usage, copies, |usage| usage.cost),
+            cost_computed: None,
+            copies: copies.len() as u64,
             weak: usage.weak,
+            derived: usage.derived,
             orphan,
         });
     }
@@ -225,48 +255,9 @@ impl Ledger {
     }
 }
 
-/// Finds out which records are copies in logs that cannot tell by themselves: the longest row of figures at the beginning
-/// that the parent has too, or, where the parent is gone, that another of its children has.
-pub fn align(accounts: &mut [Account]) {
-    let mut order: Vec<usize> = (0..accounts.len()).collect();
-    order.sort_by_key(|at| (accounts[*at].created, accounts[*at].session.clone()));
-    for &at in &order {
-        let unknown = |usage: &Usage| usage.inherited.is_none() && usage.figures.is_some();
-        let Some(parent) = accounts[at].parent.clone() else { continue };
-        if !accounts[at].usages.iter().any(unknown) {
-            continue;
-        }
-        let same = |a: &Account, b: &Account| {
-            let pairs = a.usages.iter().zip(&b.usages);
-            pairs.take_while(|(a, b)| a.figures.is_some() && a.figures == b.figures).count()
-        };
-        let client = accounts[at].client;
-        let known =
-            accounts.iter().position(|other| other.client == client && other.session == parent);
-        let copies = match known {
-            Some(known) => same(&accounts[at], &accounts[known]),
-            None => (0..accounts.len())
-                .filter(|other| {
-                    let sibling = &accounts[*other];
-                    sibling.parent.as_ref() == Some(&parent)
-                        && sibling.session != accounts[at].session
-                })
-                .map(|other| same(&accounts[at], &accounts[other]))
-                .max()
-                .unwrap_or(0),
-        };
-        for nth in 0..copies {
-            let (key, owner) = if let Some(known) = known {
-                let theirs = &accounts[known].usages[nth];
-                (theirs.key, theirs.owner.clone().unwrap_or_else(|| parent.clone()))
-            } else {
-                let figures = accounts[at].usages[nth].figures.unwrap_or_default();
-                (format!("{parent} {figures:032x} {nth}").into(), parent.clone())
-            };
-            let usage = &mut accounts[at].usages[nth];
-            (usage.key, usage.owner, usage.inherited) = (key, Some(owner), Some(true));
-        }
-    }
+/// What the record that counts says, or else the first other one of the same completion that says it.
+fn told<T>(usage: &Usage, copies: &[Record<'_>], say: impl Fn(&Usage) -> Option<T>) -> Option<T> {
+    say(usage).or_else(|| copies.iter().find_map(|copy| say(copy.usage)))
 }
 
 /// One record of a completion.

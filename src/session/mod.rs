@@ -7,6 +7,7 @@ mod branch;
 mod enough;
 pub mod history;
 mod intake;
+pub mod kinship;
 pub mod ledger;
 pub mod lineage;
 mod order;

@@ -7,4 +7,5 @@ mod replays;
 mod sides;
 mod snapshots;
 mod terminal;
+mod usage_copies;
 mod usages;

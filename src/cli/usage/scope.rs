@@ -15,10 +15,7 @@ use crate::{
     finding::Code,
     format,
     log::Log,
-    session::{
-        Session,
-        ledger::{self, Account},
-    },
+    session::{Session, kinship, ledger::Account},
     store::{Glance, Store, live},
 };
 
@@ -126,7 +123,7 @@ impl Scope {
         }
         accounts.sort_by(|(a, _), (b, _)| a.cmp(b));
         let mut accounts: Vec<Account> = accounts.into_iter().map(|(_, account)| account).collect();
-        ledger::align(&mut accounts);
+        kinship::align(&mut accounts);
         Ok((accounts, unread))
     }
 }

@@ -29,7 +29,8 @@ impl Format for Claude {
     }
 
     fn claims(&self, head: &Head<'_>) -> bool {
-        head.lines().any(wire::claims)
+        // The head may end inside its only line. Another client's log may have a cut line of ours at its end.
+        head.lines().any(wire::claims) || head.lines().next().is_some_and(wire::cut_claim)
     }
 
     fn reader(&self) -> Box<dyn Reader> {

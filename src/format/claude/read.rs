@@ -1,6 +1,6 @@
 //! Claude Code's lines as facts.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use chrono::{DateTime, Utc};
 use serde::de::Error as _;
@@ -9,7 +9,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::wire::{self, is, is_true, text};
 use crate::{
-    fact::{Carrier, Ending, Fact, Facts, Header, Key, Role, Tokens, Usage},
+    fact::{Carrier, Claim, Ending, Fact, Facts, Header, Key, Role, Tokens, Usage},
     finding::{Code, Finding},
     format::{
         Fault, Reader,
@@ -215,6 +215,10 @@ impl ClaudeReader {
             "custom-title" => self.titles.custom = owned(record.custom_title),
             "ai-title" => self.titles.made = owned(record.ai_title),
             "summary" => self.titles.summary = owned(record.summary),
+            "cost-state" => {
+                let claims = claims(line, record.model_usage, facts);
+                return facts.claim(claims);
+            }
             "last-prompt" => {
                 facts.prompts.told = owned(record.last_prompt).or(facts.prompts.told.take());
                 if let Some(leaf) = text(record.leaf_uuid) {
@@ -507,10 +511,12 @@ fn spend(
             model.as_deref().unwrap_or_default()
         ),
     };
+    let tier = tier(&usage).map(|tier| facts.word(tier));
     let of = |key: String, tokens: Tokens| Usage {
         line: json::index(line),
         key: key.into(),
         weak: id.is_none(),
+        tier: tier.clone(),
         at,
         tokens,
         inherited: inherited(record).then_some(true),
@@ -528,6 +534,35 @@ fn spend(
     let model = model.map(|model| facts.word(&model));
     let kind = kind.map(|kind| facts.word(kind));
     facts.spend(Usage { kind, model, provisional, ..of(key, tokens) });
+}
+
+/// What makes the price another one than usual.
+fn tier(usage: &wire::Usage<'_>) -> Option<&'static str> {
+    if is(usage.speed, "fast") {
+        return Some("fast");
+    }
+    ["priority", "batch", "flex"].into_iter().find(|tier| is(usage.service_tier, tier))
+}
+
+/// The client's own sums, one for each model. A model's name may say how large its context was.
+fn claims(line: Line<'_>, sums: Option<&RawValue>, facts: &mut Facts) -> Vec<Claim> {
+    let sums: BTreeMap<Cow<'_, str>, wire::ModelUsage<'_>> = wire::read(sums).unwrap_or_default();
+    let claim = |(model, sum): (Cow<'_, str>, wire::ModelUsage<'_>)| {
+        let hour = count(sum.cache_creation_1h);
+        let tokens = Tokens {
+            input: count(sum.input_tokens),
+            cache_read: count(sum.cache_read_input_tokens),
+            cache_write_5m: count(sum.cache_creation_input_tokens).saturating_sub(hour),
+            cache_write_1h: hour,
+            output: count(sum.output_tokens),
+            reasoning: count(sum.thinking_tokens),
+        };
+        let name = model.split_once('[').map_or(model.as_ref(), |(name, _)| name);
+        let model = Some(facts.word(name));
+        let cost = sum.cost_usd.and_then(json::nano_dollars);
+        Claim { line: json::index(line), model, tokens, cost }
+    };
+    sums.into_iter().map(claim).collect()
 }
 
 fn tokens(usage: &wire::Usage<'_>) -> Tokens {

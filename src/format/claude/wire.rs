@@ -79,6 +79,8 @@ pub(super) struct Record<'a> {
     pub user_type: Option<&'a RawValue>,
     #[serde(borrow)]
     pub entrypoint: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub model_usage: Option<&'a RawValue>,
 }
 
 #[derive(Default, Deserialize)]
@@ -142,6 +144,30 @@ pub(super) struct Usage<'a> {
     pub output_tokens_details: Option<&'a RawValue>,
     #[serde(borrow)]
     pub iterations: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub service_tier: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub speed: Option<&'a RawValue>,
+}
+
+/// The client's own sum for one model of a session.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct ModelUsage<'a> {
+    #[serde(borrow)]
+    pub input_tokens: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub output_tokens: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub thinking_tokens: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub cache_read_input_tokens: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub cache_creation_input_tokens: Option<&'a RawValue>,
+    #[serde(rename = "cacheCreationEphemeral1hInputTokens", borrow)]
+    pub cache_creation_1h: Option<&'a RawValue>,
+    #[serde(rename = "costUSD")]
+    pub cost_usd: Option<f64>,
 }
 
 #[derive(Default, Deserialize)]
@@ -264,10 +290,7 @@ pub(super) fn begins(content: Option<&RawValue>, words: &str) -> bool {
 
 /// Whether a line is one that only this client writes: its ids, or the first record of old files.
 pub(super) fn claims(line: &[u8]) -> bool {
-    let Ok(record) = serde_json::from_slice::<Record<'_>>(line) else {
-        // The head of a log ends inside a line, which may be its first.
-        return line.starts_with(b"{\"parentUuid\":");
-    };
+    let Ok(record) = serde_json::from_slice::<Record<'_>>(line) else { return false };
     if text(record.kind).is_none() {
         return false;
     }
@@ -276,6 +299,11 @@ pub(super) fn claims(line: &[u8]) -> bool {
         || linked
         || is(record.kind, "file-history-snapshot") && record.message_id.is_some()
         || is(record.kind, "summary") && record.leaf_uuid.is_some()
+}
+
+/// Whether a line that is cut begins as only this client's do.
+pub(super) fn cut_claim(line: &[u8]) -> bool {
+    line.starts_with(b"{\"parentUuid\":")
 }
 
 /// A message's value: a string or blocks. A tool's result stands in a message of the user's, but is not the user's

@@ -209,6 +209,8 @@ impl CodexReader {
         self.began = created.map(|created| created.timestamp_millis());
         self.tally.child = parent.is_some();
         self.tally.makers = vec![(id.as_str().into(), millis_of(&id).or(self.began))];
+        let provider = meta.model_provider.and_then(|raw| serde_json::from_str(raw.get()).ok());
+        self.tally.provider = provider.map(|provider: Text<'_>| facts.word(&provider.0));
         let number = json::index(line);
         if let Some(prompt) = meta.base_instructions.or(meta.instructions)
             && prompt.get() != "null"

@@ -7,7 +7,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::{millis_of, wire};
 use crate::{
-    fact::{Facts, Tokens, Usage},
+    fact::{Claim, Facts, Tokens, Usage},
     format::json::count,
 };
 
@@ -43,6 +43,16 @@ impl Vector {
         })
     }
 
+    fn plus(self, more: Self) -> Self {
+        Self {
+            input: self.input.saturating_add(more.input),
+            cached: self.cached.saturating_add(more.cached),
+            written: self.written.saturating_add(more.written),
+            output: self.output.saturating_add(more.output),
+            reasoning: self.reasoning.saturating_add(more.reasoning),
+        }
+    }
+
     /// As counters that have nothing in common.
     pub fn tokens(self) -> Tokens {
         Tokens {
@@ -63,6 +73,34 @@ impl Vector {
 /// A session that may have made a call, and when it began, in milliseconds.
 pub(super) type Maker = (Arc<str>, Option<i64>);
 
+/// The growth of a running total that may start anew, and that a child begins with its parent's.
+#[derive(Clone, Copy, Default)]
+struct Grown {
+    /// Up to the last time that it started anew.
+    before: Vector,
+    /// Where it stood before the first call after that.
+    from: Option<Vector>,
+}
+
+impl Grown {
+    /// The total is now `total`, and the call before it was `last`.
+    fn reach(&mut self, total: Vector, last: Option<Vector>, own: bool) -> Vector {
+        if !own {
+            self.from = Some(total);
+            return self.before;
+        }
+        let start = || last.and_then(|last| total.since(last)).unwrap_or_default();
+        let from = *self.from.get_or_insert_with(start);
+        self.before.plus(total.since(from).unwrap_or_default())
+    }
+
+    /// The total, which was at `total`, starts anew.
+    fn restart(&mut self, total: Vector) {
+        let from = self.from.take().unwrap_or_default();
+        self.before = self.before.plus(total.since(from).unwrap_or_default());
+    }
+}
+
 /// The memory of one file.
 #[derive(Default)]
 pub(super) struct Tally {
@@ -74,6 +112,10 @@ pub(super) struct Tally {
     recorded: bool,
     total: Option<Vector>,
     resets: u32,
+    /// Who is paid.
+    pub provider: Option<Arc<str>>,
+    /// What the running total has come to since this session's own calls began.
+    grown: Grown,
     /// The models of turns, and the one in force.
     models: HashMap<String, Arc<str>>,
     model: Option<Arc<str>>,
@@ -126,6 +168,7 @@ impl Tally {
         let usage = Usage {
             line,
             key: key.owned().into(),
+            provider: self.provider.clone(),
             model: self.model_of(turn),
             at,
             tokens: Vector::of(&counts).tokens(),
@@ -147,9 +190,15 @@ impl Tally {
     ) {
         let info =
             payload.info.and_then(|raw| serde_json::from_str::<wire::Info<'_>>(raw.get()).ok());
-        let Some(info) = info.filter(|_| !self.recorded) else { return };
+        let Some(info) = info else { return };
         let total = info.total_token_usage.as_ref().map(Vector::of);
         let last = info.last_token_usage.as_ref().map(Vector::of);
+        let (owner, inherited) = self.maker(turn, at);
+        self.claim(total, last, inherited, line, facts);
+        if self.recorded {
+            self.total = total.or(self.total);
+            return;
+        }
         let spent = match (total, self.total) {
             (Some(total), Some(before)) if total == before => return,
             (Some(total), Some(before)) => total.since(before).unwrap_or_else(|| {
@@ -163,8 +212,13 @@ impl Tally {
                 None => return,
             },
         };
+        let step_unseen = match (total, self.total, last) {
+            (Some(total), Some(before), Some(last)) => {
+                total.since(before).is_some_and(|step| step != last)
+            }
+            _ => false,
+        };
         self.total = total.or(self.total);
-        let (owner, inherited) = self.maker(turn, at);
         let figures = format!(
             "{} {} {}",
             total.map_or_else(String::new, Vector::key),
@@ -180,6 +234,8 @@ impl Tally {
             // Who made it, and the figures.
             key: format!("{owner} {figures}{moment}").into(),
             weak: total.is_none(),
+            derived: step_unseen,
+            provider: self.provider.clone(),
             model: self.model_of(turn),
             at,
             tokens: spent.tokens(),
@@ -189,6 +245,28 @@ impl Tally {
             ..Usage::default()
         };
         self.spend(usage, turn, facts);
+    }
+
+    /// The running total is what the client itself says that the session has cost.
+    fn claim(
+        &mut self,
+        total: Option<Vector>,
+        last: Option<Vector>,
+        inherited: Option<bool>,
+        line: u32,
+        facts: &mut Facts,
+    ) {
+        let Some(total) = total else { return };
+        // Repeats may give an estimate in place of the last response.
+        let same = self.total == Some(total);
+        if let Some(before) = self.total.filter(|before| total.since(*before).is_none()) {
+            self.grown.restart(before);
+        }
+        let own = inherited == Some(false);
+        let grown = self.grown.reach(total, last, own || same && self.grown.from.is_some());
+        if own {
+            facts.claim(vec![Claim { line, tokens: grown.tokens(), ..Claim::default() }]);
+        }
     }
 
     /// Who made a call: the youngest of the sessions that were there when its turn began. A copied line without a turn

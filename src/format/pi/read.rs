@@ -303,7 +303,7 @@ impl PiReader {
             model: model.or_else(|| self.model.clone()),
             at: parse_time(&time),
             tokens,
-            cost: cost.and_then(|cost| cost.total).and_then(nano_dollars),
+            cost: cost.and_then(|cost| cost.total).and_then(json::nano_dollars),
             inherited: Some(inherited(entry, facts)),
             ..Usage::default()
         });
@@ -386,14 +386,4 @@ fn carrier<'a>(entry: &wire::Entry<'a>) -> Option<(Carrier, Option<Text<'a>>)> {
 
 fn parse_time(text: &str) -> Option<DateTime<Utc>> {
     DateTime::parse_from_rfc3339(text).ok().map(|time| time.to_utc())
-}
-
-fn nano_dollars(dollars: f64) -> Option<u64> {
-    let nano = (dollars * 1e9).round();
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "checked to be an amount"
-    )]
-    (nano.is_finite() && (0.0..1e18).contains(&nano)).then_some(nano as u64)
 }

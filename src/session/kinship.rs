@@ -1,0 +1,150 @@
+//! Who copied from whom, where the logs themselves do not say.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
+
+use chrono::{DateTime, Utc};
+
+use super::ledger::Account;
+use crate::fact::{Key, Usage};
+
+/// Finds out what was copied from whom in logs that cannot tell by themselves. The order of `accounts` changes nothing.
+pub fn align(accounts: &mut [Account]) {
+    unmarked_forks(accounts);
+    figures(accounts);
+}
+
+/// Makes a session that begins with another one's answers its fork. Which of two is the copy shows in what each has of
+/// its own: the later one began with it later. A parent that ended where the copy was made has nothing of its own.
+fn unmarked_forks(accounts: &mut [Account]) {
+    let roots: Vec<usize> = (0..accounts.len()).filter(|at| is_root(&accounts[*at])).collect();
+    let firsts: HashSet<Key> =
+        roots.iter().filter_map(|at| accounts[*at].usages.first()).map(|usage| usage.key).collect();
+    // Only a fork's first answer is looked for, so that no table of all answers is needed.
+    let mut holders: HashMap<(&str, Key), Vec<usize>> = HashMap::new();
+    for (at, account) in accounts.iter().enumerate() {
+        let keys: HashSet<Key> = account.usages.iter().map(|usage| usage.key).collect();
+        for key in keys.intersection(&firsts) {
+            holders.entry((account.client, *key)).or_default().push(at);
+        }
+    }
+    let sessions: HashSet<&str> = accounts.iter().map(|one| one.session.as_ref()).collect();
+    let mut found: Vec<(usize, Arc<str>, HashSet<Key>)> = Vec::new();
+    for &at in &roots {
+        let own = &accounts[at];
+        let Some(first) = own.usages.first() else { continue };
+        let others: Vec<&Account> = holders
+            .get(&(own.client, first.key))
+            .into_iter()
+            .flatten()
+            .map(|other| &accounts[*other])
+            .filter(|other| other.session != own.session)
+            .filter(|other| matches!(other.kind, "main" | "fork"))
+            .collect();
+        let copied = |other: &&&Account| inherits(other, first.key);
+        // Another copy of a parent that is gone says whose the answers are.
+        let gone = others.iter().filter(copied).find_map(|other| {
+            let parent = other.parent.as_ref()?;
+            (!sessions.contains(parent.as_ref())).then(|| (*other, Arc::clone(parent)))
+        });
+        let elder = others
+            .iter()
+            .filter(|other| !copied(other))
+            .filter(|other| seniority(other, own) < seniority(own, other))
+            .max_by(|a, b| {
+                let nearness = |other: &Account| shared(own, other);
+                nearness(a).cmp(&nearness(b)).then_with(|| b.session.cmp(&a.session))
+            });
+        match (gone, elder) {
+            (Some((sibling, parent)), _) => {
+                let inherited = sibling.usages.iter().filter(|usage| usage.inherited == Some(true));
+                found.push((at, parent, inherited.map(|usage| usage.key).collect()));
+            }
+            (None, Some(elder)) => found.push((at, Arc::clone(&elder.session), HashSet::new())),
+            (None, None) => {}
+        }
+    }
+    for (at, parent, copied) in found {
+        let account = &mut accounts[at];
+        for usage in account.usages.iter_mut().filter(|usage| copied.contains(&usage.key)) {
+            usage.inherited = Some(true);
+        }
+        (account.parent, account.kind) = (Some(parent), "fork");
+    }
+}
+
+/// Whether a log says that it copied the answer.
+fn inherits(account: &Account, key: Key) -> bool {
+    account.usages.iter().any(|usage| usage.key == key && usage.inherited == Some(true))
+}
+
+/// Whether a session may be a fork without saying so. Logs that tell what they inherited tell that there is nothing.
+fn is_root(account: &Account) -> bool {
+    account.parent.is_none()
+        && account.kind == "main"
+        && account.usages.first().is_some_and(|usage| usage.inherited.is_none())
+}
+
+/// How many answers of `own` stand in `other` too.
+fn shared(own: &Account, other: &Account) -> usize {
+    let theirs: HashSet<Key> = other.usages.iter().map(|usage| usage.key).collect();
+    own.usages.iter().map(|usage| usage.key).collect::<HashSet<_>>().intersection(&theirs).count()
+}
+
+/// What puts one of two sessions with the same beginning first.
+fn seniority<'a>(one: &'a Account, other: &Account) -> impl Ord + use<'a> {
+    let theirs: HashSet<Key> = other.usages.iter().map(|usage| usage.key).collect();
+    let own: Option<DateTime<Utc>> = one
+        .usages
+        .iter()
+        .filter(|usage| !theirs.contains(&usage.key))
+        .filter_map(|usage| usage.at)
+        .min();
+    (one.created, own, &one.session)
+}
+
+/// Finds out which records are copies in logs that cannot tell by themselves: the longest row of figures at the beginning
+/// that the parent has too, or, where the parent is gone, that another of its children has.
+fn figures(accounts: &mut [Account]) {
+    let mut order: Vec<usize> = (0..accounts.len()).collect();
+    order.sort_by_key(|at| (accounts[*at].created, accounts[*at].session.clone()));
+    for &at in &order {
+        let unknown = |usage: &Usage| usage.inherited.is_none() && usage.figures.is_some();
+        let Some(parent) = accounts[at].parent.clone() else { continue };
+        if !accounts[at].usages.iter().any(unknown) {
+            continue;
+        }
+        let same = |a: &Account, b: &Account| {
+            let pairs = a.usages.iter().zip(&b.usages);
+            pairs.take_while(|(a, b)| a.figures.is_some() && a.figures == b.figures).count()
+        };
+        let client = accounts[at].client;
+        let known =
+            accounts.iter().position(|other| other.client == client && other.session == parent);
+        let copies = match known {
+            Some(known) => same(&accounts[at], &accounts[known]),
+            None => (0..accounts.len())
+                .filter(|other| {
+                    let sibling = &accounts[*other];
+                    sibling.parent.as_ref() == Some(&parent)
+                        && sibling.session != accounts[at].session
+                })
+                .map(|other| same(&accounts[at], &accounts[other]))
+                .max()
+                .unwrap_or(0),
+        };
+        for nth in 0..copies {
+            let (key, owner) = if let Some(known) = known {
+                let theirs = &accounts[known].usages[nth];
+                (theirs.key, theirs.owner.clone().unwrap_or_else(|| parent.clone()))
+            } else {
+                let figures = accounts[at].usages[nth].figures.unwrap_or_default();
+                (format!("{parent} {figures:032x} {nth}").into(), parent.clone())
+            };
+            let usage = &mut accounts[at].usages[nth];
+            (usage.key, usage.owner, usage.inherited) = (key, Some(owner), Some(true));
+        }
+    }
+}
