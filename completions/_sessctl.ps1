@@ -40,7 +40,8 @@ Register-ArgumentCompleter -Native -CommandName 'sessctl' -ScriptBlock {
             [CompletionResult]::new('merge', 'merge', [CompletionResultType]::ParameterValue, 'Bring one note of a side session back into its parent')
             [CompletionResult]::new('replay', 'replay', [CompletionResultType]::ParameterValue, 'Rebuild what the model sees, and verify it')
             [CompletionResult]::new('usage', 'usage', [CompletionResultType]::ParameterValue, 'Account for every billed completion once')
-            [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
+            [CompletionResult]::new('list', 'list', [CompletionResultType]::ParameterValue, 'List the sessions written last, children under their parents')
+            [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Explain a command, a code or a topic')
             break
         }
         'sessctl;fork' {
@@ -155,6 +156,8 @@ Register-ArgumentCompleter -Native -CommandName 'sessctl' -ScriptBlock {
             [CompletionResult]::new('--leaf', '--leaf', [CompletionResultType]::ParameterName, 'The branch to look at, by any record on it')
             [CompletionResult]::new('--allow', '--allow', [CompletionResultType]::ParameterName, 'Keep lines with this kind of damage as they are, and go on')
             [CompletionResult]::new('--out', '--out', [CompletionResultType]::ParameterName, 'Write the view to a file; - is standard output')
+            [CompletionResult]::new('--wait', '--wait', [CompletionResultType]::ParameterName, 'Wait up to this long for the open turn to end, such as 90s, 5m or 1h30m')
+            [CompletionResult]::new('--limit', '--limit', [CompletionResultType]::ParameterName, 'With --view lineage and no session: how many sessions at most')
             [CompletionResult]::new('--store', '--store', [CompletionResultType]::ParameterName, 'A client''s root or any folder to look for sessions in [default: every client''s own root]')
             [CompletionResult]::new('--format', '--format', [CompletionResultType]::ParameterName, 'The client that wrote the log; without it the log itself tells')
             [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'When to use colour')
@@ -194,35 +197,35 @@ Register-ArgumentCompleter -Native -CommandName 'sessctl' -ScriptBlock {
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             break
         }
+        'sessctl;list' {
+            [CompletionResult]::new('--cwd', '--cwd', [CompletionResultType]::ParameterName, 'Only sessions whose working folder is DIR or lies below it')
+            [CompletionResult]::new('--limit', '--limit', [CompletionResultType]::ParameterName, 'How many sessions at most')
+            [CompletionResult]::new('--store', '--store', [CompletionResultType]::ParameterName, 'A client''s root or any folder to look for sessions in [default: every client''s own root]')
+            [CompletionResult]::new('--format', '--format', [CompletionResultType]::ParameterName, 'The client that wrote the log; without it the log itself tells')
+            [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'When to use colour')
+            [CompletionResult]::new('--subagents', '--subagents', [CompletionResultType]::ParameterName, 'Also the sessions of a client''s own subagents')
+            [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print one report as JSON on standard output, on success and on failure alike')
+            [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Print nothing but the answer')
+            [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Print nothing but the answer')
+            [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Also print what is merely worth knowing')
+            [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Also print what is merely worth knowing')
+            [CompletionResult]::new('--strict', '--strict', [CompletionResultType]::ParameterName, 'Take warnings for errors')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            break
+        }
         'sessctl;help' {
-            [CompletionResult]::new('fork', 'fork', [CompletionResultType]::ParameterValue, 'Branch a session at a finished turn, leaving the original untouched')
-            [CompletionResult]::new('snapshot', 'snapshot', [CompletionResultType]::ParameterValue, 'Keep the seed of a fork as a file: boundary rule and bytes, but no child')
-            [CompletionResult]::new('side', 'side', [CompletionResultType]::ParameterValue, 'Make a read-only advisor session, forked at the last finished turn')
-            [CompletionResult]::new('merge', 'merge', [CompletionResultType]::ParameterValue, 'Bring one note of a side session back into its parent')
-            [CompletionResult]::new('replay', 'replay', [CompletionResultType]::ParameterValue, 'Rebuild what the model sees, and verify it')
-            [CompletionResult]::new('usage', 'usage', [CompletionResultType]::ParameterValue, 'Account for every billed completion once')
-            [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
-            break
-        }
-        'sessctl;help;fork' {
-            break
-        }
-        'sessctl;help;snapshot' {
-            break
-        }
-        'sessctl;help;side' {
-            break
-        }
-        'sessctl;help;merge' {
-            break
-        }
-        'sessctl;help;replay' {
-            break
-        }
-        'sessctl;help;usage' {
-            break
-        }
-        'sessctl;help;help' {
+            [CompletionResult]::new('--store', '--store', [CompletionResultType]::ParameterName, 'A client''s root or any folder to look for sessions in [default: every client''s own root]')
+            [CompletionResult]::new('--format', '--format', [CompletionResultType]::ParameterName, 'The client that wrote the log; without it the log itself tells')
+            [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'When to use colour')
+            [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print one report as JSON on standard output, on success and on failure alike')
+            [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Print nothing but the answer')
+            [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Print nothing but the answer')
+            [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Also print what is merely worth knowing')
+            [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Also print what is merely worth knowing')
+            [CompletionResult]::new('--strict', '--strict', [CompletionResultType]::ParameterName, 'Take warnings for errors')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             break
         }
     })

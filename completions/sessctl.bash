@@ -22,6 +22,9 @@ _sessctl() {
             sessctl,help)
                 cmd="sessctl__subcmd__help"
                 ;;
+            sessctl,list)
+                cmd="sessctl__subcmd__list"
+                ;;
             sessctl,merge)
                 cmd="sessctl__subcmd__merge"
                 ;;
@@ -37,27 +40,6 @@ _sessctl() {
             sessctl,usage)
                 cmd="sessctl__subcmd__usage"
                 ;;
-            sessctl__subcmd__help,fork)
-                cmd="sessctl__subcmd__help__subcmd__fork"
-                ;;
-            sessctl__subcmd__help,help)
-                cmd="sessctl__subcmd__help__subcmd__help"
-                ;;
-            sessctl__subcmd__help,merge)
-                cmd="sessctl__subcmd__help__subcmd__merge"
-                ;;
-            sessctl__subcmd__help,replay)
-                cmd="sessctl__subcmd__help__subcmd__replay"
-                ;;
-            sessctl__subcmd__help,side)
-                cmd="sessctl__subcmd__help__subcmd__side"
-                ;;
-            sessctl__subcmd__help,snapshot)
-                cmd="sessctl__subcmd__help__subcmd__snapshot"
-                ;;
-            sessctl__subcmd__help,usage)
-                cmd="sessctl__subcmd__help__subcmd__usage"
-                ;;
             *)
                 ;;
         esac
@@ -65,7 +47,7 @@ _sessctl() {
 
     case "${cmd}" in
         sessctl)
-            opts="-q -v -V -h --store --format --json --quiet --verbose --color --strict --version --help fork snapshot side merge replay usage help"
+            opts="-q -v -V -h --store --format --json --quiet --verbose --color --strict --version --help fork snapshot side merge replay usage list help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -161,12 +143,24 @@ _sessctl() {
             return 0
             ;;
         sessctl__subcmd__help)
-            opts="fork snapshot side merge replay usage help"
+            opts="-q -v -h --store --format --json --quiet --verbose --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --store)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --format)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -174,97 +168,33 @@ _sessctl() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        sessctl__subcmd__help__subcmd__fork)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+        sessctl__subcmd__list)
+            opts="-q -v -h --cwd --limit --subagents --store --format --json --quiet --verbose --color --strict --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
-                *)
-                    COMPREPLY=()
+                --cwd)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
                     ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        sessctl__subcmd__help__subcmd__help)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
+                --limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
                     ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        sessctl__subcmd__help__subcmd__merge)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
+                --store)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
                     ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        sessctl__subcmd__help__subcmd__replay)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
+                --format)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
                     ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        sessctl__subcmd__help__subcmd__side)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
                     ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        sessctl__subcmd__help__subcmd__snapshot)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        sessctl__subcmd__help__subcmd__usage)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
                 *)
                     COMPREPLY=()
                     ;;
@@ -323,7 +253,7 @@ _sessctl() {
             return 0
             ;;
         sessctl__subcmd__replay)
-            opts="-q -v -h --last --at --check --against --expect --hash --turns --full --view --leaf --lenient --allow --out --store --format --json --quiet --verbose --color --strict --help"
+            opts="-q -v -h --last --at --check --against --expect --hash --turns --full --view --leaf --lenient --allow --out --wait --limit --store --format --json --quiet --verbose --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -362,6 +292,14 @@ _sessctl() {
                     return 0
                     ;;
                 --out)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --wait)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --limit)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -37,7 +37,8 @@ set edit:completion:arg-completer[sessctl] = {|@words|
             cand merge 'Bring one note of a side session back into its parent'
             cand replay 'Rebuild what the model sees, and verify it'
             cand usage 'Account for every billed completion once'
-            cand help 'Print this message or the help of the given subcommand(s)'
+            cand list 'List the sessions written last, children under their parents'
+            cand help 'Explain a command, a code or a topic'
         }
         &'sessctl;fork'= {
             cand --last 'The session written last, of those whose working folder is DIR if one is given'
@@ -147,6 +148,8 @@ set edit:completion:arg-completer[sessctl] = {|@words|
             cand --leaf 'The branch to look at, by any record on it'
             cand --allow 'Keep lines with this kind of damage as they are, and go on'
             cand --out 'Write the view to a file; - is standard output'
+            cand --wait 'Wait up to this long for the open turn to end, such as 90s, 5m or 1h30m'
+            cand --limit 'With --view lineage and no session: how many sessions at most'
             cand --store 'A client''s root or any folder to look for sessions in [default: every client''s own root]'
             cand --format 'The client that wrote the log; without it the log itself tells'
             cand --color 'When to use colour'
@@ -184,28 +187,34 @@ set edit:completion:arg-completer[sessctl] = {|@words|
             cand -h 'Print help'
             cand --help 'Print help'
         }
+        &'sessctl;list'= {
+            cand --cwd 'Only sessions whose working folder is DIR or lies below it'
+            cand --limit 'How many sessions at most'
+            cand --store 'A client''s root or any folder to look for sessions in [default: every client''s own root]'
+            cand --format 'The client that wrote the log; without it the log itself tells'
+            cand --color 'When to use colour'
+            cand --subagents 'Also the sessions of a client''s own subagents'
+            cand --json 'Print one report as JSON on standard output, on success and on failure alike'
+            cand -q 'Print nothing but the answer'
+            cand --quiet 'Print nothing but the answer'
+            cand -v 'Also print what is merely worth knowing'
+            cand --verbose 'Also print what is merely worth knowing'
+            cand --strict 'Take warnings for errors'
+            cand -h 'Print help'
+            cand --help 'Print help'
+        }
         &'sessctl;help'= {
-            cand fork 'Branch a session at a finished turn, leaving the original untouched'
-            cand snapshot 'Keep the seed of a fork as a file: boundary rule and bytes, but no child'
-            cand side 'Make a read-only advisor session, forked at the last finished turn'
-            cand merge 'Bring one note of a side session back into its parent'
-            cand replay 'Rebuild what the model sees, and verify it'
-            cand usage 'Account for every billed completion once'
-            cand help 'Print this message or the help of the given subcommand(s)'
-        }
-        &'sessctl;help;fork'= {
-        }
-        &'sessctl;help;snapshot'= {
-        }
-        &'sessctl;help;side'= {
-        }
-        &'sessctl;help;merge'= {
-        }
-        &'sessctl;help;replay'= {
-        }
-        &'sessctl;help;usage'= {
-        }
-        &'sessctl;help;help'= {
+            cand --store 'A client''s root or any folder to look for sessions in [default: every client''s own root]'
+            cand --format 'The client that wrote the log; without it the log itself tells'
+            cand --color 'When to use colour'
+            cand --json 'Print one report as JSON on standard output, on success and on failure alike'
+            cand -q 'Print nothing but the answer'
+            cand --quiet 'Print nothing but the answer'
+            cand -v 'Also print what is merely worth knowing'
+            cand --verbose 'Also print what is merely worth knowing'
+            cand --strict 'Take warnings for errors'
+            cand -h 'Print help'
+            cand --help 'Print help'
         }
     ]
     $completions[$command]

@@ -41,7 +41,8 @@ complete -c sessctl -n "__fish_sessctl_needs_command" -f -a "side" -d 'Make a re
 complete -c sessctl -n "__fish_sessctl_needs_command" -f -a "merge" -d 'Bring one note of a side session back into its parent'
 complete -c sessctl -n "__fish_sessctl_needs_command" -f -a "replay" -d 'Rebuild what the model sees, and verify it'
 complete -c sessctl -n "__fish_sessctl_needs_command" -f -a "usage" -d 'Account for every billed completion once'
-complete -c sessctl -n "__fish_sessctl_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c sessctl -n "__fish_sessctl_needs_command" -f -a "list" -d 'List the sessions written last, children under their parents'
+complete -c sessctl -n "__fish_sessctl_needs_command" -f -a "help" -d 'Explain a command, a code or a topic'
 complete -c sessctl -n "__fish_sessctl_using_subcommand fork" -l last -d 'The session written last, of those whose working folder is DIR if one is given' -r -F
 complete -c sessctl -n "__fish_sessctl_using_subcommand fork" -l at -d 'Where to cut: tip, last-turn, start, turn:N, turn:ID, seq:N or line:N' -r
 complete -c sessctl -n "__fish_sessctl_using_subcommand fork" -l out -d 'Where to write the child instead of the client\'s own place; - is standard output' -r -F
@@ -143,6 +144,8 @@ lineage\t'Parent, forks, side sessions and merges'"
 complete -c sessctl -n "__fish_sessctl_using_subcommand replay" -l leaf -d 'The branch to look at, by any record on it' -r
 complete -c sessctl -n "__fish_sessctl_using_subcommand replay" -l allow -d 'Keep lines with this kind of damage as they are, and go on' -r
 complete -c sessctl -n "__fish_sessctl_using_subcommand replay" -l out -d 'Write the view to a file; - is standard output' -r -F
+complete -c sessctl -n "__fish_sessctl_using_subcommand replay" -l wait -d 'Wait up to this long for the open turn to end, such as 90s, 5m or 1h30m' -r
+complete -c sessctl -n "__fish_sessctl_using_subcommand replay" -l limit -d 'With --view lineage and no session: how many sessions at most' -r
 complete -c sessctl -n "__fish_sessctl_using_subcommand replay" -l store -d 'A client\'s root or any folder to look for sessions in [default: every client\'s own root]' -r -F
 complete -c sessctl -n "__fish_sessctl_using_subcommand replay" -l format -d 'The client that wrote the log; without it the log itself tells' -r
 complete -c sessctl -n "__fish_sessctl_using_subcommand replay" -l color -d 'When to use colour' -r -f -a "auto\t''
@@ -183,10 +186,26 @@ complete -c sessctl -n "__fish_sessctl_using_subcommand usage" -s q -l quiet -d 
 complete -c sessctl -n "__fish_sessctl_using_subcommand usage" -s v -l verbose -d 'Also print what is merely worth knowing'
 complete -c sessctl -n "__fish_sessctl_using_subcommand usage" -l strict -d 'Take warnings for errors'
 complete -c sessctl -n "__fish_sessctl_using_subcommand usage" -s h -l help -d 'Print help'
-complete -c sessctl -n "__fish_sessctl_using_subcommand help; and not __fish_seen_subcommand_from fork snapshot side merge replay usage help" -f -a "fork" -d 'Branch a session at a finished turn, leaving the original untouched'
-complete -c sessctl -n "__fish_sessctl_using_subcommand help; and not __fish_seen_subcommand_from fork snapshot side merge replay usage help" -f -a "snapshot" -d 'Keep the seed of a fork as a file: boundary rule and bytes, but no child'
-complete -c sessctl -n "__fish_sessctl_using_subcommand help; and not __fish_seen_subcommand_from fork snapshot side merge replay usage help" -f -a "side" -d 'Make a read-only advisor session, forked at the last finished turn'
-complete -c sessctl -n "__fish_sessctl_using_subcommand help; and not __fish_seen_subcommand_from fork snapshot side merge replay usage help" -f -a "merge" -d 'Bring one note of a side session back into its parent'
-complete -c sessctl -n "__fish_sessctl_using_subcommand help; and not __fish_seen_subcommand_from fork snapshot side merge replay usage help" -f -a "replay" -d 'Rebuild what the model sees, and verify it'
-complete -c sessctl -n "__fish_sessctl_using_subcommand help; and not __fish_seen_subcommand_from fork snapshot side merge replay usage help" -f -a "usage" -d 'Account for every billed completion once'
-complete -c sessctl -n "__fish_sessctl_using_subcommand help; and not __fish_seen_subcommand_from fork snapshot side merge replay usage help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c sessctl -n "__fish_sessctl_using_subcommand list" -l cwd -d 'Only sessions whose working folder is DIR or lies below it' -r -F
+complete -c sessctl -n "__fish_sessctl_using_subcommand list" -l limit -d 'How many sessions at most' -r
+complete -c sessctl -n "__fish_sessctl_using_subcommand list" -l store -d 'A client\'s root or any folder to look for sessions in [default: every client\'s own root]' -r -F
+complete -c sessctl -n "__fish_sessctl_using_subcommand list" -l format -d 'The client that wrote the log; without it the log itself tells' -r
+complete -c sessctl -n "__fish_sessctl_using_subcommand list" -l color -d 'When to use colour' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c sessctl -n "__fish_sessctl_using_subcommand list" -l subagents -d 'Also the sessions of a client\'s own subagents'
+complete -c sessctl -n "__fish_sessctl_using_subcommand list" -l json -d 'Print one report as JSON on standard output, on success and on failure alike'
+complete -c sessctl -n "__fish_sessctl_using_subcommand list" -s q -l quiet -d 'Print nothing but the answer'
+complete -c sessctl -n "__fish_sessctl_using_subcommand list" -s v -l verbose -d 'Also print what is merely worth knowing'
+complete -c sessctl -n "__fish_sessctl_using_subcommand list" -l strict -d 'Take warnings for errors'
+complete -c sessctl -n "__fish_sessctl_using_subcommand list" -s h -l help -d 'Print help'
+complete -c sessctl -n "__fish_sessctl_using_subcommand help" -l store -d 'A client\'s root or any folder to look for sessions in [default: every client\'s own root]' -r -F
+complete -c sessctl -n "__fish_sessctl_using_subcommand help" -l format -d 'The client that wrote the log; without it the log itself tells' -r
+complete -c sessctl -n "__fish_sessctl_using_subcommand help" -l color -d 'When to use colour' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c sessctl -n "__fish_sessctl_using_subcommand help" -l json -d 'Print one report as JSON on standard output, on success and on failure alike'
+complete -c sessctl -n "__fish_sessctl_using_subcommand help" -s q -l quiet -d 'Print nothing but the answer'
+complete -c sessctl -n "__fish_sessctl_using_subcommand help" -s v -l verbose -d 'Also print what is merely worth knowing'
+complete -c sessctl -n "__fish_sessctl_using_subcommand help" -l strict -d 'Take warnings for errors'
+complete -c sessctl -n "__fish_sessctl_using_subcommand help" -s h -l help -d 'Print help'

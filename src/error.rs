@@ -17,7 +17,7 @@ pub enum Error {
     #[error("{0}")]
     BadUsage(String),
     /// A text given as a session id has no form that the client would use.
-    #[error("`{0}` cannot be a session id")]
+    #[error("`{}` cannot be a session id", shown(.0))]
     InvalidSessionId(String),
     /// A title that no client could show.
     #[error("the title {0}")]
@@ -28,6 +28,9 @@ pub enum Error {
     /// No log of that name, id or title.
     #[error("no session `{0}`")]
     SessionNotFound(String),
+    /// No log at all is where one was looked for.
+    #[error("{0}")]
+    NothingThere(String),
     /// The named turn or leaf is not on the active path.
     #[error("no turn or entry `{wanted}`")]
     TurnNotFound {
@@ -169,12 +172,18 @@ pub enum Error {
 }
 
 /// Where `--at last-turn` would cut.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct LastBoundary {
     /// How many turns it keeps.
     pub turns: usize,
     /// How many lines it leaves out.
     pub left_out: usize,
+}
+
+/// A name without what would break the line it is told on.
+fn shown(name: &str) -> String {
+    let escaped = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.into() };
+    name.chars().map(escaped).collect()
 }
 
 fn waiting(calls: &[String]) -> String {
@@ -189,7 +198,12 @@ impl Error {
     /// An io error of `action` on `path`; kinds that a script would treat differently keep their own code.
     pub fn io(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
-        move |source| Self::Io { action, path, source }
+        move |source| {
+            // What a temporary file is called is nobody's business; the rest of such an error is its kind.
+            let wrapped = source.get_ref().is_some() && source.raw_os_error().is_none();
+            let source = if wrapped { io::Error::from(source.kind()) } else { source };
+            Self::Io { action, path, source }
+        }
     }
 
     /// A failure of our own logic.
@@ -216,7 +230,7 @@ impl Error {
             Self::InvalidSessionId(_) => ("INVALID_SESSION_ID", 2),
             Self::InvalidTitle(_) => ("INVALID_TITLE", 2),
             Self::NoteEmpty => ("NOTE_EMPTY", 2),
-            Self::SessionNotFound(_) => ("SESSION_NOT_FOUND", 3),
+            Self::SessionNotFound(_) | Self::NothingThere(_) => ("SESSION_NOT_FOUND", 3),
             Self::TurnNotFound { .. } => ("TURN_NOT_FOUND", 3),
             Self::ParentNotFound(_) => ("PARENT_NOT_FOUND", 3),
             Self::OpenTurn { .. } => ("OPEN_TURN", 4),

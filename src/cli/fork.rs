@@ -2,7 +2,7 @@
 
 use std::{
     io::{self, Write},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 use serde::Serialize;
@@ -11,7 +11,7 @@ use super::{
     Run,
     child::{self, Made, Making, Order},
     output::{Answer, Report, printable},
-    pick::Pick,
+    pick::{self, Pick},
 };
 use crate::{error::Result, session::At};
 
@@ -69,8 +69,11 @@ impl Report for Forked {
             "{verb} {}{title} from {} at {} ({} messages, {} turns)",
             made.child.id, made.parent.id, made.boundary.at, made.messages, made.turns
         )?;
-        if let Some(path) = &made.child.path {
+        if let Some(path) = made.child.path.as_ref().filter(|path| *path != Path::new("-")) {
             writeln!(out, "  file: {}", printable(&path.display().to_string()))?;
+        }
+        if made.next.argv.is_empty() {
+            return Ok(()); // Where standard output leads is not known.
         }
         writeln!(out, "  open: {}", printable(&made.next.pasted()))
     }
@@ -78,6 +81,8 @@ impl Report for Forked {
 
 pub(super) fn run(run: &Run, args: &Args) -> Result<Answer> {
     let Args { with_sidecars, making, .. } = args;
+    let title = ("--title", making.title.as_deref());
+    pick::one_stdin(&[("SESSION", Some(args.pick.words())), title])?;
     let order = Order {
         verb: "fork",
         pick: &args.pick,

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::{
     Run,
     output::{Answer, Report},
-    pick::{Allow, Opened, Pick, find_parent},
+    pick::{self, Allow, Opened, Pick, find_parent},
     report::{self, Next, ParentReport},
     side::text_argument,
 };
@@ -50,7 +50,7 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 2000)]
     max_chars: usize,
     /// Makes the request repeatable: the same id with another request is refused
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     request_id: Option<String>,
     /// Write the note again although it stands there already
     #[arg(long)]
@@ -136,6 +136,7 @@ impl Report for Merged {
 }
 
 pub(super) fn run(run: &Run, args: &Args) -> Result<Answer> {
+    pick::one_stdin(&[("SESSION", Some(args.pick.words())), ("--note", args.note.as_deref())])?;
     let side = args.pick.open(run)?;
     let mut answer = Answer {
         source: Some(report::source(&side.session, side.path.clone())),

@@ -2,7 +2,10 @@
 
 mod child;
 mod fork;
+mod help;
+mod hint;
 mod lineage;
+mod list;
 mod merge;
 mod output;
 mod pick;
@@ -34,6 +37,7 @@ use output::{Answer, Output};
 #[command(
     name = "sessctl",
     disable_version_flag = true,
+    disable_help_subcommand = true,
     arg_required_else_help = true,
     subcommand_required = false
 )]
@@ -103,6 +107,10 @@ enum Command {
     Replay(replay::Args),
     /// Account for every billed completion once
     Usage(usage::Args),
+    /// List the sessions written last, children under their parents
+    List(list::Args),
+    /// Explain a command, a code or a topic
+    Help(help::Args),
 }
 
 /// A client named on the command line.
@@ -142,6 +150,11 @@ impl Run {
     }
 }
 
+/// The client whose log lies at `path`.
+fn client_at(path: &std::path::Path) -> Option<&'static str> {
+    crate::store::Glance::at(path).map(|glance| glance.format)
+}
+
 /// The clap definition, for man pages and completions.
 #[must_use]
 pub fn definition() -> clap::Command {
@@ -157,7 +170,7 @@ pub fn main() -> ExitCode {
         Err(error) => return ExitCode::from(output::usage_error(&error, &args)),
     };
     let env = Env::of_process();
-    let output = Output::new(&cli.global);
+    let output = Output::new(&cli.global, hint::Again::of(&args));
     let store = Store::new(&cli.global.store, &env);
     // Clients count milliseconds; a finer time would not come back from their logs.
     let run = Run { global: cli.global, env, store, now: Utc::now().trunc_subsecs(3) };
@@ -172,6 +185,8 @@ pub fn main() -> ExitCode {
         Some(Command::Merge(args)) => ("merge", merge::run(&run, args)),
         Some(Command::Replay(args)) => ("replay", replay::run(&run, args, &output)),
         Some(Command::Usage(args)) => ("usage", usage::run(&run, args, &output)),
+        Some(Command::List(args)) => ("list", list::run(&run, args)),
+        Some(Command::Help(args)) => ("help", help::run(&run, args)),
     };
     ExitCode::from(output.finish(name, answer))
 }

@@ -11,7 +11,10 @@ use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::Global;
+use super::{
+    Global,
+    hint::{Again, hint},
+};
 use crate::{
     error::{Error, Result},
     finding::{Finding, Severity},
@@ -81,11 +84,12 @@ pub struct Output {
     quiet: bool,
     verbose: bool,
     closed: Cell<bool>,
+    again: Again,
 }
 
 impl Output {
     /// As the global options want it.
-    pub fn new(global: &Global) -> Self {
+    pub fn new(global: &Global, again: Again) -> Self {
         match global.color {
             clap::ColorChoice::Always => anstream::ColorChoice::Always,
             clap::ColorChoice::Never => anstream::ColorChoice::Never,
@@ -97,6 +101,7 @@ impl Output {
             quiet: global.quiet,
             verbose: global.verbose,
             closed: Cell::new(false),
+            again,
         }
     }
 
@@ -151,7 +156,7 @@ impl Output {
     }
 
     fn say_json(&self, command: &str, exit: u8, answer: &Answer) -> io::Result<()> {
-        let document = document(command, exit, answer);
+        let document = document(command, exit, answer, &self.again);
         if answer.stdout_taken {
             return writeln!(io::stderr().lock(), "{document}");
         }
@@ -190,7 +195,10 @@ impl Output {
             }
         }
         match (&answer.failure, &answer.hint) {
-            (Some(error), _) => say_error(&mut err, error, path.as_ref()),
+            (Some(error), _) => {
+                let hint = hint(error, &self.again, path.as_deref());
+                say_error(&mut err, error, path.as_ref(), hint)
+            }
             (None, Some(hint)) if !self.quiet => writeln!(err, "{PALE}hint:{PALE:#} {hint}"),
             _ => Ok(()),
         }
@@ -217,7 +225,7 @@ struct Common<'a> {
     dry_run: bool,
 }
 
-fn document(command: &str, exit: u8, answer: &Answer) -> String {
+fn document(command: &str, exit: u8, answer: &Answer, again: &Again) -> String {
     let of = |severity: Severity| -> Vec<&Finding> {
         answer.findings.iter().filter(|finding| finding.severity == severity).collect()
     };
@@ -228,13 +236,15 @@ fn document(command: &str, exit: u8, answer: &Answer) -> String {
     {
         findings.insert(0, finding);
     }
+    let source = answer.source.as_ref().and_then(|source| source.path.as_deref());
+    let path = answer.found_in.as_deref().or(source);
     let common = Common {
         ok: exit == 0,
         command,
         exit,
         code: failure.map(Error::code),
         message: failure.map(ToString::to_string),
-        hint: failure.and_then(hint).or_else(|| answer.hint.clone()),
+        hint: failure.and_then(|error| hint(error, again, path)).or_else(|| answer.hint.clone()),
         source: &answer.source,
         findings,
         warnings: of(Severity::Warning),
@@ -270,10 +280,15 @@ fn say_finding(out: &mut dyn Write, finding: &Finding, path: Option<&PathBuf>) -
     say_place(out, path, finding.line)
 }
 
-fn say_error(out: &mut dyn Write, error: &Error, path: Option<&PathBuf>) -> io::Result<()> {
+fn say_error(
+    out: &mut dyn Write,
+    error: &Error,
+    path: Option<&PathBuf>,
+    hint: Option<String>,
+) -> io::Result<()> {
     writeln!(out, "{BAD}error[{}]{BAD:#}: {}", error.code(), printable(&error.to_string()))?;
     say_place(out, path, error.line())?;
-    match hint(error) {
+    match hint {
         Some(hint) => writeln!(out, "  {PALE}hint:{PALE:#} {}", printable(&hint)),
         None => Ok(()),
     }
@@ -302,52 +317,12 @@ pub fn printable(text: &str) -> String {
         .collect()
 }
 
-/// What to do about it, as flags.
-fn hint(error: &Error) -> Option<String> {
-    Some(match error {
-        Error::OpenTurn { last: Some(last), .. } => {
-            let lines = if last.left_out == 1 { "1 line".to_owned() } else { format!("{} lines", last.left_out) };
-            match last.turns {
-                0 => format!("wait for the turn to end, or fork before it with `--at start` (leaves out {lines})"),
-                turns => format!("wait for the turn to end, or fork after turn {turns} with `--at last-turn` (leaves out {lines})"),
-            }
-        }
-        Error::TurnInProgress { .. } => "wait for the turn to end, or name an earlier one; `--at last-turn` takes the last that has ended".into(),
-        Error::TurnNotFound { known, .. } if !known.is_empty() => format!("the turns are 1 to {}; `sessctl replay SESSION --view turns` lists them", known.len()),
-        Error::InvalidBoundary(_) => "cut at the end of a turn: `--at turn:N`, or `--at last-turn`".into(),
-        Error::SessionNotFound(_) => "name a file, an id or its first 8 characters; `--store DIR` says where to look".into(),
-        Error::SessionAmbiguous { .. } => "give the whole id, or the path of the file".into(),
-        Error::SessionNotLive { live, .. } => format!("use {}, or `--allow SESSION_NOT_LIVE` with `--out`", live.display()),
-        Error::AlreadyExists(_) => "choose another `--id` or `--out`".into(),
-        Error::RequestConflict { .. } => "use a new `--request-id` for a new request".into(),
-        Error::SourceChanged { .. } => "run the command again".into(),
-        Error::SessionLocked { .. } => "close the session in its client first".into(),
-        Error::NoteTooLong { .. } => "shorten the note, or raise `--max-chars`".into(),
-        Error::NotAChild { .. } | Error::ParentNotFound(_) => "name the parent's file with `--into`, or its store with `--store`".into(),
-        Error::Damaged(finding) => return damage_hint(finding),
-        _ => return None,
-    })
-}
-
-fn damage_hint(finding: &Finding) -> Option<String> {
-    use crate::finding::Code;
-    let code = finding.code.name();
-    Some(match finding.code {
-        Code::FormatUnknown => "name the client with `--format`".into(),
-        Code::TornTail => {
-            "let the client close the session, or leave the torn tail out with `--allow TORN_TAIL`"
-                .into()
-        }
-        Code::EmptyFile
-        | Code::HeaderMissing
-        | Code::VersionUnsupported
-        | Code::HistoryBaseMissing
-        | Code::HistoryBaseCycle => return None,
-        Code::LineCorrupt | Code::RecordsFused | Code::NulBlock => format!(
-            "fork before it with `--at turn:N`, keep the line with `--allow {code}`, or leave it out with `--drop {code}`"
-        ),
-        _ => format!("fork before it with `--at turn:N`, or go on with `--allow {code}`"),
-    })
+/// `text` with its styles, or without where standard output is no terminal.
+pub fn styled(text: &str) -> String {
+    match anstream::AutoStream::choice(&io::stdout()) {
+        anstream::ColorChoice::Never => anstream::adapter::strip_str(text).to_string(),
+        _ => text.to_owned(),
+    }
 }
 
 /// What clap has to say; the exit status.
@@ -355,15 +330,22 @@ pub fn usage_error(error: &clap::Error, args: &[OsString]) -> u8 {
     let wrong = error.use_stderr();
     if wrong && args.iter().any(|arg| arg == "--json") {
         let message = error.render().to_string();
-        let first = message.lines().next().unwrap_or_default();
-        let failure = Error::BadUsage(first.strip_prefix("error: ").unwrap_or(first).to_owned());
+        // The first paragraph: where arguments are missing, they stand below its first line.
+        let lines = message.lines().map(str::trim).take_while(|line| !line.is_empty());
+        let first = lines.collect::<Vec<_>>().join(" ");
+        let failure = Error::BadUsage(first.strip_prefix("error: ").unwrap_or(&first).to_owned());
         let command = args
             .iter()
             .skip(1)
             .filter_map(|arg| arg.to_str())
             .find(|arg| !arg.starts_with('-'))
             .unwrap_or_default();
-        let document = document(command, failure.exit(), &Answer::default().failed(failure));
+        let document = document(
+            command,
+            failure.exit(),
+            &Answer::default().failed(failure),
+            &Again::default(),
+        );
         let _ = writeln!(io::stdout().lock(), "{document}");
     } else {
         let _ = error.print();

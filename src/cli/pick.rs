@@ -66,10 +66,32 @@ impl Allow {
         Policy { allow: allow.collect(), drop: drop.to_vec(), strict }
     }
 
+    /// Refuses to keep and to leave out the same lines.
+    pub fn excludes(&self, drop: &[Code]) -> Result<()> {
+        match drop.iter().find(|code| self.codes.contains(&Allowed::Finding(**code))) {
+            None => Ok(()),
+            Some(code) => {
+                let code = code.name();
+                let message = format!("`--allow {code}` keeps what `--drop {code}` leaves out");
+                Err(Error::BadUsage(message))
+            }
+        }
+    }
+
     /// Whether a log that is not live may be used.
     pub fn not_live(&self) -> bool {
         self.codes.contains(&Allowed::NotLive)
     }
+}
+
+/// Refuses a command line on which standard input is asked for twice.
+pub fn one_stdin(words: &[(&str, Option<&str>)]) -> Result<()> {
+    let taken: Vec<&str> =
+        words.iter().filter(|(_, word)| *word == Some("-")).map(|(name, _)| *name).collect();
+    if taken.len() < 2 {
+        return Ok(());
+    }
+    Err(Error::BadUsage(format!("standard input can only be one of {}", taken.join(" and "))))
 }
 
 /// A session that was found and read.

@@ -2,17 +2,19 @@
 
 mod verdict;
 mod view;
+mod wait;
 
 use std::{
     io::{self, BufRead, Write},
     path::PathBuf,
+    time::Duration,
 };
 
 use serde::Serialize;
 use serde_json::{Value, value::RawValue};
 
 use super::{
-    Run,
+    Run, list,
     output::{Answer, Output, Report, printable},
     pick::{Allow, Opened, Pick, find_parent},
     report::{self, ParentReport},
@@ -35,7 +37,7 @@ use view::View;
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// Paths, ids, =TITLEs; - reads one log, or paths one a line, from standard input
-    #[arg(value_name = "SESSION", required_unless_present = "last")]
+    #[arg(value_name = "SESSION")]
     sessions: Vec<String>,
     /// The session written last, of those whose working folder is DIR if one is given
     #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true, conflicts_with = "sessions")]
@@ -75,6 +77,12 @@ pub struct Args {
     /// Write the view to a file; - is standard output
     #[arg(long, value_name = "PATH")]
     out: Option<PathBuf>,
+    /// Wait up to this long for the open turn to end, such as 90s, 5m or 1h30m
+    #[arg(long, value_name = "DURATION", value_parser = wait::duration)]
+    wait: Option<Duration>,
+    /// With --view lineage and no session: how many sessions at most
+    #[arg(long, value_name = "N", conflicts_with_all = ["sessions", "last"])]
+    limit: Option<usize>,
 }
 
 fn turns(text: &str) -> Result<(usize, usize), String> {
@@ -85,9 +93,14 @@ fn turns(text: &str) -> Result<(usize, usize), String> {
             text.parse().map_err(|_| format!("`{text}` is no turn number"))
         }
     };
-    match text.split_once("..") {
-        Some((from, to)) => Ok((bound(from, 1)?, bound(to, usize::MAX)?)),
-        None => bound(text, 1).map(|turn| (turn, turn)),
+    let (from, to) = match text.split_once("..") {
+        Some((from, to)) => (bound(from, 1)?, bound(to, usize::MAX)?),
+        None => bound(text, 0).map(|turn| (turn, turn))?,
+    };
+    match (from, to) {
+        (0, _) => Err("turns are counted from 1".into()),
+        (from, to) if from > to => Err(format!("turn {from} is behind turn {to}")),
+        range => Ok(range),
     }
 }
 
@@ -159,6 +172,13 @@ impl Report for Replayed {
 }
 
 pub(super) fn run(run: &Run, args: &Args, output: &Output) -> Result<Answer> {
+    if args.sessions.is_empty() && args.last.is_none() {
+        if args.view == Some(View::Lineage) {
+            return list::run(run, &list::Args::limited(args.limit));
+        }
+        let message = "no session was named: give a path, an id, =TITLE, - or `--last`";
+        return Err(Error::BadUsage(message.into()));
+    }
     let picks = picks(args)?;
     let no_view = args.view.is_none() && (verdict_only(args) || output.is_json());
     if args.out.is_some() && (no_view || picks.len() > 1) {
@@ -216,7 +236,7 @@ fn verdict_only(args: &Args) -> bool {
 }
 
 fn one(run: &Run, args: &Args, pick: &Pick, output: &Output) -> Result<Answer> {
-    let opened = pick.open(run)?;
+    let opened = wait::open(run, args, pick)?;
     let mut answer = Answer {
         source: Some(report::source(&opened.session, opened.path.clone())),
         ..Answer::default()

@@ -101,16 +101,22 @@ pub struct Next {
 impl Next {
     /// As it would be pasted into a shell.
     pub fn pasted(&self) -> String {
-        let quoted = |word: &String| {
-            let plain = !word.is_empty()
-                && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c));
-            if plain { word.clone() } else { format!("'{}'", word.replace('\'', "'\\''")) }
-        };
-        let command = self.argv.iter().map(quoted).collect::<Vec<_>>().join(" ");
+        let command = self.argv.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
         match &self.cwd {
             Some(cwd) => format!("cd {} && {command}", quoted(cwd)),
             None => command,
         }
+    }
+}
+
+/// A word as a shell takes it.
+pub fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
+    // A leading `=` means something to some shells.
+    if !word.is_empty() && !word.starts_with('=') && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
     }
 }
 

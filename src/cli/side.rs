@@ -12,7 +12,7 @@ use super::{
     Run,
     child::{self, ContextArg, Made, Making, Order},
     output::{Answer, Report, printable},
-    pick::Pick,
+    pick::{self, Pick},
 };
 use crate::{
     error::{Error, Result},
@@ -93,6 +93,12 @@ const UNTOLD: &str = "this client's command line takes no question: open the ses
 
 pub(super) fn run(run: &Run, args: &Args) -> Result<Answer> {
     let Args { making, .. } = args;
+    pick::one_stdin(&[
+        ("SESSION", Some(args.pick.words())),
+        ("--ask", args.ask.as_deref()),
+        ("--framing", args.framing.as_deref()),
+        ("--title", making.title.as_deref()),
+    ])?;
     let ask = args.ask.as_deref().map(text_argument).transpose()?;
     let framing = match (&args.framing, args.no_framing) {
         (_, true) => None,

@@ -99,6 +99,7 @@ impl Report for Checked {
 }
 
 pub(super) fn run(run: &Run, args: &Args) -> Result<Answer> {
+    args.allow.excludes(&args.drop)?;
     let opened = args.pick.open(run)?;
     let mut answer = Answer {
         source: Some(report::source(&opened.session, opened.path.clone())),

@@ -45,7 +45,7 @@ pub struct Args {
     #[arg(long, value_name = "ZONE", default_value = "UTC")]
     timezone: Tz,
     /// Only the sessions named, without what derives from them
-    #[arg(long)]
+    #[arg(long, conflicts_with = "include_forks")]
     own: bool,
     /// With a session, also its forks
     #[arg(long)]

@@ -154,13 +154,19 @@ impl Store {
         if path.is_file() {
             return Ok(Found { path: path.into(), by: FoundBy::Path, root: None });
         }
-        if path.exists() {
-            return Err(Error::NotAFile(path.into()));
+        match path.try_exists() {
+            Ok(true) => return Err(Error::NotAFile(path.into())),
+            // Whether something is there cannot be told.
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+                return Err(Error::io("read", path)(error));
+            }
+            _ => {}
         }
         let is_log = path.extension().is_some_and(|extension| {
             ["jsonl", "zst", "zstd"].iter().any(|known| extension == *known)
         });
-        if is_log {
+        let is_folder = name.ends_with('/') && !name.trim_end_matches('/').is_empty();
+        if is_log || is_folder {
             return Err(Error::SessionNotFound(name.into()));
         }
         if let Some(title) = name.strip_prefix('=') {
@@ -238,32 +244,17 @@ impl Store {
             })
         });
         let newest = all.into_iter().max_by_key(|glance| (glance.mtime, glance.path.clone()));
-        let glance = newest.ok_or_else(|| Error::SessionNotFound("--last".into()))?;
+        let nothing = || {
+            let of = client.map(|client| format!(" of {client}")).unwrap_or_default();
+            let place = cwd.map(|cwd| format!(" with the working folder {}", cwd.display()));
+            Error::NothingThere(format!("no session{of}{} is there", place.unwrap_or_default()))
+        };
+        let glance = newest.ok_or_else(nothing)?;
         Ok(Found {
             path: generations(&glance.path).pop().unwrap_or(glance.path),
             by: FoundBy::Header,
             root: None,
         })
-    }
-
-    /// Every session of the store, as far as its ends tell; of several generations the live one.
-    #[must_use]
-    pub fn glances(&self) -> Vec<Glance> {
-        let mut names: HashMap<PathBuf, HashMap<String, String>> = HashMap::new();
-        let mut with_name = |mut glance: Glance| {
-            if let Some((format, root)) = layout_of(&glance.path) {
-                let names = names
-                    .entry(root)
-                    .or_insert_with_key(|root| super::names(format.layout(), root));
-                glance.title = names.get(&glance.header.id).cloned().or(glance.title);
-            }
-            glance
-        };
-        live(self.logs(), true)
-            .iter()
-            .filter_map(|path| Glance::at(path))
-            .map(&mut with_name)
-            .collect()
     }
 }
 

@@ -8,7 +8,7 @@ use std::{
 };
 
 use crate::{
-    fact::{Facts, Header, Keep},
+    fact::{Carrier, Fact, Facts, Header, Keep, Stated},
     format::{self, Format, Head, Reader},
     log::Line,
 };
@@ -30,6 +30,8 @@ pub struct Glance {
     pub header: Header,
     /// The title, or what the client would show in its place.
     pub title: Option<String>,
+    /// Whether the framing of a side session was seen that is no copy of the parent's.
+    pub framed: bool,
     /// Size in bytes, as stored.
     pub size: u64,
     /// When it was last written, in seconds.
@@ -48,6 +50,9 @@ impl Glance {
         state(&head, reader.as_mut(), &mut facts);
         state(&tail, reader.as_mut(), &mut facts);
         format.settle(&mut facts, format.layout().name_id(path).as_deref());
+        let framing = |stated: &&Stated| matches!(stated.fact, Fact::Carried(Carrier::Framing, _));
+        let copied = |line| facts.of(line).any(|fact| matches!(fact, Fact::Copied(_)));
+        let framed = facts.all().iter().filter(framing).any(|stated| !copied(stated.line));
         let title = facts
             .title
             .take()
@@ -58,6 +63,7 @@ impl Glance {
             format: format.name(),
             header,
             title,
+            framed,
             size: meta.size(),
             mtime: meta.mtime(),
         })

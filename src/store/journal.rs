@@ -4,7 +4,7 @@
 use std::{
     fs::{self, File, OpenOptions},
     io::{Read, Seek, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
 };
 
@@ -113,16 +113,41 @@ impl Journal {
         file.write_all(&line).and_then(|()| file.sync_data()).map_err(failed())
     }
 
-    /// Keeps two runs with one request id apart; the lock is let go when the file is dropped.
-    pub fn lock(&self, request_id: &str) -> Result<File> {
+    /// Keeps two runs with one request id apart, until it is dropped.
+    pub fn lock(&self, request_id: &str) -> Result<Lock> {
         use sha2::{Digest, Sha256};
         let name = crate::format::json::hex(&Sha256::digest(request_id)[..16]);
-        open_locked(&self.path.with_file_name("requests").join(name))
+        let path = self.path.with_file_name("requests").join(name);
+        loop {
+            let file = open_locked(&path)?;
+            // Who had it before may have taken the file away while we waited for it.
+            let own = file.metadata().map_err(Error::io("lock", &path))?;
+            if fs::metadata(&path).is_ok_and(|there| there.ino() == own.ino()) {
+                return Ok(Lock { file, away: Some(path) });
+            }
+        }
     }
 
     /// Keeps two children apart from the choice of title and id until both are in the store.
-    pub fn lock_births(&self) -> Result<File> {
-        open_locked(&self.path.with_file_name("births.lock"))
+    pub fn lock_births(&self) -> Result<Lock> {
+        let file = open_locked(&self.path.with_file_name("births.lock"))?;
+        Ok(Lock { file, away: None })
+    }
+}
+
+/// A lock that is let go when this is dropped, and then leaves no file behind that it alone was made for.
+#[derive(Debug)]
+pub struct Lock {
+    file: File,
+    away: Option<PathBuf>,
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        if let Some(path) = &self.away {
+            let _ = fs::remove_file(path);
+        }
+        let _ = self.file.unlock();
     }
 }
 

@@ -8,6 +8,7 @@ mod glance;
 mod index;
 mod journal;
 mod lock;
+mod recent;
 
 pub use append::append;
 pub use chain::open;
@@ -15,5 +16,6 @@ pub use create::{create, sweep, write_new};
 pub use find::{Found, FoundBy, Store, files_below, files_in, generations, layout_of, live};
 pub use glance::Glance;
 pub use index::{name_in_index, names};
-pub use journal::{Journal, Record, State, Written};
+pub use journal::{Journal, Lock, Record, State, Written};
 pub use lock::{Held, hold, holder, present};
+pub use recent::Recent;

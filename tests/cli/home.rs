@@ -54,6 +54,19 @@ impl Home {
         to
     }
 
+    /// Copies a folder of fixtures to a place in the home.
+    pub fn copy_folder(&self, fixtures: &str, to: &str) {
+        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(fixtures);
+        for entry in walkdir::WalkDir::new(&from).into_iter().map(|entry| entry.expect("readable"))
+        {
+            if entry.file_type().is_file() {
+                let below = entry.path().strip_prefix(&from).expect("it lies below");
+                let below = |root: &str| format!("{root}/{}", below.display());
+                self.copy(&below(fixtures), &below(to));
+            }
+        }
+    }
+
     /// A pi session of three plain turns where pi keeps it.
     pub fn pi(&self) -> PathBuf {
         self.copy("pi/pi-1.6.0-plain-3-turns.jsonl", &format!("{PI_FOLDER}/{PI_NAME}"))

@@ -1,7 +1,10 @@
 //! What a user or a script sees: flags, output, exit statuses, files on disk.
 
 mod forks;
+mod helps;
+mod hints;
 mod home;
+mod lists;
 mod merges;
 mod replays;
 mod sides;

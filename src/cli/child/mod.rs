@@ -41,7 +41,7 @@ pub struct Making {
     #[arg(long, value_name = "ID")]
     pub id: Option<String>,
     /// Makes the request repeatable: the same id and request give the same child again
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub request_id: Option<String>,
     /// The child's working folder, which decides its place
     #[arg(long, value_name = "DIR")]
@@ -141,6 +141,7 @@ pub fn make(
     present: impl FnOnce(Made) -> Box<dyn Report>,
 ) -> Result<Answer> {
     let making = order.making;
+    making.allow.excludes(&making.drop)?;
     let opened = order.pick.open_to(run, Some(order.at))?;
     let session = &opened.session;
     let mut answer = Answer {

@@ -196,7 +196,7 @@ impl<'a> Plan<'a> {
         request: Map<String, Value>,
         again: bool,
         policy: Policy,
-        locks: [Option<fs::File>; 2],
+        locks: [Option<store::Lock>; 2],
     ) -> Result<Step> {
         let Self { cut, birth, framing, .. } = self;
         if let Some(argv) = &self.starts {
@@ -319,7 +319,15 @@ impl<'a> Plan<'a> {
             replayed: false,
             parent: ParentReport::of(opened),
             compacted_source: planned.compacted.is_some(),
-            next: Next { argv: layout.opens(&birth.id, path, in_store), cwd: birth.cwd.clone() },
+            next: Next {
+                // Where standard output leads is not known.
+                argv: if path == Path::new("-") {
+                    Vec::new()
+                } else {
+                    layout.opens(&birth.id, path, in_store)
+                },
+                cwd: birth.cwd.clone(),
+            },
             framed: usize::from(self.framing.is_some()),
             seed_hash: planned.hash.clone(),
             inherited,

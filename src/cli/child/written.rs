@@ -48,7 +48,7 @@ pub(super) struct Written {
     /// The folder of logs whose index names it, and what is new about it.
     pub index: Option<(PathBuf, Birth)>,
     /// Keep other runs with the same request id, and other children, waiting until this one is through.
-    pub _locks: [Option<fs::File>; 2],
+    pub _locks: [Option<store::Lock>; 2],
 }
 
 impl Written {

@@ -10,7 +10,11 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::{
-    cli::{Run, lineage, output::printable, pick::Opened},
+    cli::{
+        Run, lineage,
+        output::{printable, styled},
+        pick::Opened,
+    },
     error::Result,
     fact::{Ending, Fact, Id, Role},
     format::{Message, Origin, Unfolded, json::hex},
@@ -415,12 +419,4 @@ fn make_up(owed: &mut Vec<String>, take: &mut Take<'_>) -> Result<()> {
 
 fn json(row: &impl Serialize) -> String {
     serde_json::to_string(row).expect("a row always serialises")
-}
-
-/// `text` with its styles, or without where standard output is no terminal.
-fn styled(text: &str) -> String {
-    match anstream::AutoStream::choice(&std::io::stdout()) {
-        anstream::ColorChoice::Never => anstream::adapter::strip_str(text).to_string(),
-        _ => text.to_owned(),
-    }
 }

@@ -1,0 +1,328 @@
+//! `sessctl list`, which `replay --view lineage` without a session is as well: the sessions written last.
+
+use std::{
+    collections::HashMap,
+    io::{self, IsTerminal, Write},
+    path::{Path, PathBuf},
+};
+
+use chrono::{DateTime, Utc};
+use comfy_table::{CellAlignment, Table};
+use rayon::prelude::*;
+use serde::Serialize;
+
+use super::{
+    Run,
+    output::{Answer, Report, printable},
+};
+use crate::{
+    error::{Error, Result},
+    format::{self, Format},
+    session::Session,
+    store::{self, Glance, Record, State},
+};
+
+/// How many sessions are listed unless told otherwise.
+const LIMIT: usize = 20;
+
+/// The largest log that is read to count its turns; of a larger one the number is not known.
+const COUNTED: u64 = 16 * 1024 * 1024;
+
+/// The shortest start of an id that is taken for one.
+const SHORTEST: usize = 8;
+
+/// List the sessions written last, children under their parents
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// Only sessions whose working folder is DIR or lies below it
+    #[arg(long, value_name = "DIR")]
+    cwd: Option<PathBuf>,
+    /// How many sessions at most
+    #[arg(long, value_name = "N", default_value_t = LIMIT)]
+    limit: usize,
+    /// Also the sessions of a client's own subagents
+    #[arg(long)]
+    subagents: bool,
+}
+
+impl Args {
+    /// What a verb asks for that lists sessions where none is named.
+    pub fn limited(limit: Option<usize>) -> Self {
+        Self { cwd: None, limit: limit.unwrap_or(LIMIT), subagents: false }
+    }
+}
+
+/// One session.
+#[derive(Clone, Debug, Serialize)]
+struct Row {
+    /// How many of its ancestors are listed above it.
+    depth: usize,
+    /// `main`, `fork`, `side` or `subagent`.
+    kind: &'static str,
+    id: String,
+    title: Option<String>,
+    client: &'static str,
+    cwd: Option<String>,
+    /// Closed turns; none where the log is too large to be read for it, or cannot be read.
+    turns: Option<usize>,
+    /// Why its turns cannot be told.
+    code: Option<&'static str>,
+    /// Bytes, as stored.
+    size: u64,
+    /// Seconds since it was last written.
+    age: i64,
+    modified: Option<DateTime<Utc>>,
+    created: Option<DateTime<Utc>>,
+    parent: Option<String>,
+    path: PathBuf,
+}
+
+#[derive(Serialize)]
+struct Listed {
+    rows: Vec<Row>,
+    /// Logs of the stores that were not looked at.
+    older: usize,
+    /// Files among those looked at that are no client's.
+    unread: usize,
+    /// The shortest start of each id that tells it from all others, in the order of rows.
+    #[serde(skip)]
+    starts: Vec<usize>,
+}
+
+impl Report for Listed {
+    fn json(&self) -> String {
+        serde_json::to_string(self).expect("a report always serialises")
+    }
+
+    fn human(&self, out: &mut dyn Write) -> io::Result<()> {
+        if self.rows.is_empty() {
+            return Ok(());
+        }
+        let mut table = Table::new();
+        table.load_style(comfy_table::presets::NOTHING);
+        table.set_header(["id", "client", "turns", "size", "age", "title", "folder"]);
+        for (row, start) in self.rows.iter().zip(&self.starts) {
+            let id: String = row.id.chars().take(*start).collect();
+            let turns = row.turns.map_or_else(|| "?".to_owned(), |turns| turns.to_string());
+            let tree = match row.depth {
+                0 => String::new(),
+                depth => format!("{}└ ", "  ".repeat(depth - 1)),
+            };
+            let kind = if row.kind == "main" || row.kind == "fork" && row.depth > 0 {
+                String::new()
+            } else {
+                format!("[{}] ", row.kind)
+            };
+            let title = printable(row.title.as_deref().unwrap_or_default()).replace('\n', " ");
+            let folder = printable(row.cwd.as_deref().unwrap_or_default());
+            let (size, age) = (size(row.size), age(row.age));
+            let title = format!("{tree}{kind}{}", title.trim());
+            table.add_row([printable(&id), row.client.into(), turns, size, age, title, folder]);
+        }
+        for column in table.column_iter_mut().skip(2).take(3) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+        let width = terminal_size::terminal_size().filter(|_| io::stdout().is_terminal());
+        for line in table.lines() {
+            let line = line.trim_end();
+            match width {
+                Some((width, _)) => writeln!(out, "{}", cut(line, usize::from(width.0)))?,
+                None => writeln!(out, "{line}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The beginning of a line that is too long for the terminal.
+fn cut(line: &str, width: usize) -> String {
+    if line.chars().count() <= width {
+        return line.to_owned();
+    }
+    line.chars().take(width.saturating_sub(1)).chain(['…']).collect()
+}
+
+/// A number of bytes for people.
+fn size(bytes: u64) -> String {
+    let mut unit = bytes;
+    for name in ["B", "KiB", "MiB"] {
+        if unit < 1024 {
+            return format!("{unit} {name}");
+        }
+        unit /= 1024;
+    }
+    format!("{unit} GiB")
+}
+
+/// A number of seconds for people.
+fn age(seconds: i64) -> String {
+    match seconds.max(0) {
+        seconds @ 0..60 => format!("{seconds}s"),
+        seconds @ 60..3600 => format!("{}m", seconds / 60),
+        seconds @ 3600..86_400 => format!("{}h", seconds / 3600),
+        seconds => format!("{}d", seconds / 86_400),
+    }
+}
+
+pub(super) fn run(run: &Run, args: &Args) -> Result<Answer> {
+    if args.limit == 0 {
+        return Err(Error::BadUsage("`--limit 0` lists nothing".into()));
+    }
+    let cwd = args
+        .cwd
+        .as_ref()
+        .map(|cwd| std::fs::canonicalize(cwd).unwrap_or_else(|_| run.env.absolute(cwd)));
+    let wanted = |glance: &Glance| {
+        let there = |cwd: &PathBuf| {
+            glance.header.cwd.as_deref().is_some_and(|own| Path::new(own).starts_with(cwd))
+        };
+        (args.subagents || !glance.header.subagent)
+            && run.wanted().is_none_or(|client| client.name() == glance.format)
+            && cwd.as_ref().is_none_or(there)
+    };
+    // A journal that cannot be read leaves what the logs say themselves.
+    let steps = run.journal().and_then(|journal| journal.records()).unwrap_or_default();
+    let mut recent = run.store.recent();
+    let chosen: Vec<Glance> = recent.by_ref().filter(wanted).take(args.limit).collect();
+    let rows = chosen.into_par_iter().map(|glance| row(run, glance, &steps)).collect();
+    let rows = arranged(rows);
+    let ids = known_ids(run);
+    let starts = rows.iter().map(|row: &Row| start(&row.id, &ids)).collect();
+    let (older, unread) = (recent.left(), recent.unread);
+    let hint = if rows.is_empty() {
+        Some("no session is there; `sessctl list --store DIR` looks below another folder".into())
+    } else if older > 0 && rows.len() == args.limit {
+        Some(format!("`sessctl list --limit {}` shows older ones", args.limit.saturating_mul(2)))
+    } else {
+        None
+    };
+    let report = Listed { rows, older, unread, starts };
+    Ok(Answer { report: Some(Box::new(report)), hint, ..Answer::default() })
+}
+
+fn row(run: &Run, glance: Glance, steps: &[Record]) -> Row {
+    let header = &glance.header;
+    let made = steps.iter().rev().find(|step| {
+        step.state == State::Committed && step.op != "merge" && step.written.id == header.id
+    });
+    let source = made.and_then(|step| step.source.get("id")?.as_str().map(str::to_owned));
+    let native = header.parent.as_deref().map(|parent| {
+        let layout = format::by_name(glance.format).map(Format::layout);
+        let named = layout.and_then(|layout| layout.name_id(Path::new(parent)));
+        named.unwrap_or_else(|| parent.to_owned())
+    });
+    let parent = source.or(native).filter(|parent| *parent != header.id);
+    let side = glance.framed || made.is_some_and(|step| step.op == "side");
+    let kind = match (header.subagent, side, &parent) {
+        (true, ..) => "subagent",
+        (_, true, Some(_)) => "side",
+        (_, _, Some(_)) => "fork",
+        _ => "main",
+    };
+    let (turns, code) = match turns(run, &glance) {
+        Ok(turns) => (turns, None),
+        Err(error) => (None, Some(error.code())),
+    };
+    Row {
+        depth: 0,
+        kind,
+        title: glance.title.or_else(|| made.and_then(|step| step.written.title.clone())),
+        client: glance.format,
+        cwd: glance.header.cwd.clone(),
+        turns,
+        code,
+        size: glance.size,
+        age: run.now.timestamp().saturating_sub(glance.mtime),
+        modified: DateTime::from_timestamp(glance.mtime, 0),
+        created: glance.header.created,
+        parent,
+        path: glance.path,
+        id: glance.header.id,
+    }
+}
+
+/// How many turns have ended on the active path, where the log is small enough to be read for it.
+fn turns(run: &Run, glance: &Glance) -> Result<Option<usize>> {
+    if glance.size > COUNTED {
+        return Ok(None);
+    }
+    let session = Session::read(store::open(&glance.path, Some(&run.store))?, glance.client())?;
+    Ok(Some(session.thread(None)?.turns.closed()))
+}
+
+/// The rows with children under their parents; families stand in the order of their newest member.
+fn arranged(rows: Vec<Row>) -> Vec<Row> {
+    let places: HashMap<String, usize> =
+        rows.iter().enumerate().map(|(at, row)| (row.id.clone(), at)).collect();
+    let parent_of = |at: usize| {
+        let parent = places.get(rows[at].parent.as_ref()?).copied()?;
+        (parent != at && rows[parent].client == rows[at].client).then_some(parent)
+    };
+    // Two sessions that name each other have no root; the one met first stands for it.
+    let root_of = |at: usize| {
+        let mut seen = vec![at];
+        let mut root = at;
+        while let Some(parent) = parent_of(root).filter(|parent| !seen.contains(parent)) {
+            seen.push(parent);
+            root = parent;
+        }
+        root
+    };
+    let mut order: Vec<(usize, usize)> = Vec::new();
+    let mut done = vec![false; rows.len()];
+    for at in 0..rows.len() {
+        let mut stack = vec![(root_of(at), 0)];
+        while let Some((at, depth)) = stack.pop() {
+            if std::mem::replace(&mut done[at], true) {
+                continue;
+            }
+            order.push((at, depth));
+            let mut children: Vec<usize> =
+                (0..rows.len()).filter(|child| parent_of(*child) == Some(at)).collect();
+            children.sort_by_key(|child| (rows[*child].created, rows[*child].id.clone()));
+            stack.extend(children.into_iter().rev().map(|child| (child, depth + 1)));
+        }
+    }
+    let mut rows: Vec<Option<Row>> = rows.into_iter().map(Some).collect();
+    let take = |(at, depth): (usize, usize)| rows[at].take().map(|row| Row { depth, ..row });
+    order.into_iter().filter_map(take).collect()
+}
+
+/// The ids that the names of the stores' files give, in order.
+fn known_ids(run: &Run) -> Vec<String> {
+    let named =
+        |path: PathBuf| format::ALL.iter().find_map(|format| format.layout().name_id(&path));
+    let mut ids: Vec<String> = run.store.logs().into_iter().filter_map(named).collect();
+    ids.sort();
+    ids.dedup();
+    ids
+}
+
+/// How many characters of `id` tell it from all others.
+fn start(id: &str, ids: &[String]) -> usize {
+    let at = ids.partition_point(|other| other.as_str() < id);
+    let around = [at.checked_sub(1), Some(at), Some(at + 1)].into_iter().flatten();
+    let shared = around.filter_map(|at| ids.get(at)).filter(|other| *other != id);
+    let shared =
+        shared.map(|other| other.chars().zip(id.chars()).take_while(|(a, b)| a == b).count());
+    let longest = shared.max().unwrap_or(0);
+    (longest + 1).max(SHORTEST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_shown_as_far_as_they_differ() {
+        let ids = ["01a2281b-b0f9", "01a2281b-b1f9", "99999999-9999"].map(str::to_owned);
+        assert_eq!(start("01a2281b-b0f9", &ids), 11);
+        assert_eq!(start("99999999-9999", &ids), SHORTEST);
+    }
+
+    #[test]
+    fn sizes_and_ages_are_short() {
+        assert_eq!([size(999), size(2048), size(5 << 30)], ["999 B", "2 KiB", "5 GiB"]);
+        assert_eq!([age(59), age(7200), age(90_000)], ["59s", "2h", "1d"]);
+    }
+}
