@@ -7,7 +7,7 @@ default:
 check:
     ./check
 
-# Rewrites man/ and completions/ from the clap definition
+# Rewrites man/, completions/ and docs/schema/ from the program's own types
 regen:
     SESSCTL_REGENERATE=1 cargo test --quiet --test generated
 

@@ -1,4 +1,4 @@
-//! `man/` and `completions/` are what the clap definition says they are. `SESSCTL_REGENERATE=1` rewrites them.
+//! `man/` and `completions/` are what the clap definition says they are, and `docs/schema/` what the types of the reports are. `SESSCTL_REGENERATE=1` rewrites them.
 
 use std::{
     collections::BTreeMap,
@@ -26,6 +26,11 @@ fn wanted() -> BTreeMap<PathBuf, Vec<u8>> {
         };
         files.insert(Path::new("completions").join(name), script);
     }
+    for (name, schema) in cli::schemas() {
+        let mut text = serde_json::to_vec_pretty(&schema).expect("a schema serialises");
+        text.push(b'\n');
+        files.insert(Path::new("docs/schema").join(format!("{name}.json")), text);
+    }
     let mut root = cli::definition();
     root.build();
     files.insert("man/sessctl.1".into(), page(&root, "sessctl"));
@@ -47,7 +52,7 @@ fn page(command: &clap::Command, name: &str) -> Vec<u8> {
 }
 
 #[test]
-fn man_pages_and_completions_are_up_to_date() {
+fn man_pages_completions_and_schemas_are_up_to_date() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let wanted = wanted();
     assert!(wanted.len() >= SHELLS.len() + 7, "a page for the tool and one for each verb");
@@ -62,7 +67,7 @@ fn man_pages_and_completions_are_up_to_date() {
         let have = fs::read(root.join(path)).unwrap_or_default();
         assert!(have == *bytes, "{} is not what clap says; run `just regen`", path.display());
     }
-    for folder in ["man", "completions"] {
+    for folder in ["man", "completions", "docs/schema"] {
         for entry in fs::read_dir(root.join(folder)).expect("a folder") {
             let path = Path::new(folder).join(entry.expect("an entry").file_name());
             assert!(wanted.contains_key(&path), "{} belongs to no command", path.display());

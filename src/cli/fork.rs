@@ -5,6 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
@@ -36,8 +37,8 @@ pub struct Args {
     making: Making,
 }
 
-#[derive(Serialize)]
-struct Forked {
+#[derive(Serialize, JsonSchema)]
+pub(in crate::cli) struct Forked {
     #[serde(flatten)]
     made: Made,
     carried: Vec<String>,

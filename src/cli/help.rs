@@ -6,6 +6,7 @@ use std::{
 };
 
 use anstyle::Style;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
@@ -34,8 +35,8 @@ pub struct Args {
     topic: Option<String>,
 }
 
-#[derive(Serialize)]
-struct Explained {
+#[derive(Serialize, JsonSchema)]
+pub(in crate::cli) struct Explained {
     topic: String,
     text: String,
 }

@@ -7,6 +7,7 @@ use std::{
 };
 
 use chrono::{DateTime, Utc};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -21,7 +22,7 @@ use crate::{
 const DEEPEST: usize = 64;
 
 /// One member of a family.
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, JsonSchema)]
 pub struct Member {
     depth: usize,
     kind: String,
@@ -38,7 +39,7 @@ pub struct Member {
 }
 
 /// A note that was merged.
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, JsonSchema)]
 struct MergeRow {
     side: Option<String>,
     note: Option<String>,

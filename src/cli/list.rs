@@ -9,6 +9,7 @@ use std::{
 use chrono::{DateTime, Utc};
 use comfy_table::{CellAlignment, Table};
 use rayon::prelude::*;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
@@ -53,7 +54,7 @@ impl Args {
 }
 
 /// One session.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 struct Row {
     /// How many of its ancestors are listed above it.
     depth: usize,
@@ -77,8 +78,8 @@ struct Row {
     path: PathBuf,
 }
 
-#[derive(Serialize)]
-struct Listed {
+#[derive(Serialize, JsonSchema)]
+pub(in crate::cli) struct Listed {
     rows: Vec<Row>,
     /// Logs of the stores that were not looked at.
     older: usize,

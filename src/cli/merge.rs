@@ -5,6 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -62,8 +63,8 @@ pub struct Args {
     dry_run: bool,
 }
 
-#[derive(Serialize)]
-struct Merged {
+#[derive(Serialize, JsonSchema)]
+pub(in crate::cli) struct Merged {
     appended_messages: usize,
     appended_lines: usize,
     already_merged: bool,
@@ -78,20 +79,20 @@ struct Merged {
     lines: Vec<String>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct NoteReport {
     id: String,
     chars: usize,
 }
 
 /// What the model sees of the parent; tokens are estimated at four characters each.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct BeforeAfter {
     before: Size,
     after: Size,
 }
 
-#[derive(Clone, Copy, Serialize)]
+#[derive(Clone, Copy, Serialize, JsonSchema)]
 struct Size {
     chars: u64,
     tokens: u64,

@@ -11,6 +11,7 @@ mod output;
 mod pick;
 mod replay;
 mod report;
+mod schema;
 mod side;
 mod snapshot;
 mod usage;
@@ -28,6 +29,7 @@ use crate::{
     store::{Journal, Store},
 };
 use output::{Answer, Output};
+pub use schema::schemas;
 
 /// Fork, side-question, merge, replay and account for coding-agent session logs
 ///

@@ -8,6 +8,7 @@ use std::{
 };
 
 use anstyle::{AnsiColor, Style};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -33,7 +34,7 @@ pub trait Report {
 }
 
 /// The log that a verb looked at.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SourceLog {
     /// The session.
     pub id: String,
@@ -210,19 +211,57 @@ fn same(failure: Option<&Error>, finding: &Finding) -> bool {
 }
 
 /// The fields that every report begins with.
-#[derive(Serialize)]
-struct Common<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(in crate::cli) struct Common<'a> {
+    /// Whether the exit status is 0.
     ok: bool,
+    /// The verb.
     command: &'a str,
+    /// The exit status.
     exit: u8,
+    /// Why it is not 0.
     code: Option<&'static str>,
+    /// The same for people.
     message: Option<String>,
+    /// What to do about it.
     hint: Option<String>,
+    /// The log looked at.
     source: &'a Option<SourceLog>,
+    /// Errors in the log.
     findings: Vec<&'a Finding>,
+    /// What is an error only under --strict, and errors behind the boundary.
     warnings: Vec<&'a Finding>,
+    /// What is merely worth knowing.
     notes: Vec<&'a Finding>,
+    /// Whether nothing was to be written.
     dry_run: bool,
+}
+
+/// What a failure tells besides, each where it belongs to the code.
+#[derive(Serialize, JsonSchema)]
+#[allow(dead_code)] // [`Error::details`] makes the fields; this says what they are.
+pub(in crate::cli) struct Details {
+    /// Calls without a result: `OPEN_TURN`, `TURN_IN_PROGRESS`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    open_calls: Option<Vec<String>>,
+    /// Where the turn opened, counted from one: `OPEN_TURN`, `TURN_IN_PROGRESS`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<usize>,
+    /// The turns there are, in order: `TURN_NOT_FOUND`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    known_turns: Option<Vec<String>>,
+    /// The sessions that answer to the name: `SESSION_AMBIGUOUS`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    candidates: Option<Vec<String>>,
+    /// The live log: `SESSION_NOT_LIVE`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    live_path: Option<PathBuf>,
+    /// The length of the note: `NOTE_TOO_LONG`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    chars: Option<usize>,
+    /// What is allowed: `NOTE_TOO_LONG`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_chars: Option<usize>,
 }
 
 fn document(command: &str, exit: u8, answer: &Answer, again: &Again) -> String {

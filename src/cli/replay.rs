@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, value::RawValue};
 
@@ -29,6 +30,8 @@ use crate::{
 };
 use verdict::{AgainstReport, compare, damage, expect};
 use view::View;
+
+pub(super) use view::{MessageRow, SentRow, TurnRow};
 
 /// Rebuild what the model sees, and verify it
 ///
@@ -104,8 +107,8 @@ fn turns(text: &str) -> Result<(usize, usize), String> {
     }
 }
 
-#[derive(Serialize)]
-struct Replayed {
+#[derive(Serialize, JsonSchema)]
+pub(in crate::cli) struct Replayed {
     messages: usize,
     turns: usize,
     open_turns: usize,
@@ -133,6 +136,7 @@ struct Replayed {
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     against: Option<AgainstReport>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Vec<serde_json::Map<String, Value>>>")]
     rows: Option<Vec<Box<RawValue>>>,
     #[serde(skip)]
     said: Said,

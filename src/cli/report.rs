@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -12,7 +13,7 @@ use crate::{
 };
 
 /// Where a session was cut.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct BoundaryReport {
     /// How it was asked for.
     pub kind: &'static str,
@@ -47,7 +48,7 @@ impl BoundaryReport {
 }
 
 /// What a cut leaves behind.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct LeftOut {
     /// Records behind the boundary or on other branches; none where the rest of a large log was not read.
     pub lines: Option<usize>,
@@ -56,7 +57,7 @@ pub struct LeftOut {
 }
 
 /// A session that was made.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ChildReport {
     /// Its id.
     pub id: String,
@@ -71,7 +72,7 @@ pub struct ChildReport {
 }
 
 /// A session that another came from.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ParentReport {
     /// Its id.
     pub id: String,
@@ -90,7 +91,7 @@ impl ParentReport {
 }
 
 /// The command that opens a result in its client.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Next {
     /// Program and arguments.
     pub argv: Vec<String>,

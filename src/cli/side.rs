@@ -6,6 +6,7 @@ use std::{
     path::PathBuf,
 };
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
@@ -48,8 +49,8 @@ pub struct Args {
     making: Making,
 }
 
-#[derive(Serialize)]
-struct Sided {
+#[derive(Serialize, JsonSchema)]
+pub(in crate::cli) struct Sided {
     #[serde(flatten)]
     made: Made,
     framing_messages: usize,

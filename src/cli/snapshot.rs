@@ -5,6 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
@@ -50,8 +51,8 @@ pub struct Args {
     dry_run: bool,
 }
 
-#[derive(Serialize)]
-struct Snapped {
+#[derive(Serialize, JsonSchema)]
+pub(in crate::cli) struct Snapped {
     messages: usize,
     boundary: BoundaryReport,
     seed_length: u64,
@@ -81,8 +82,8 @@ impl Report for Snapped {
     }
 }
 
-#[derive(Serialize)]
-struct Checked {
+#[derive(Serialize, JsonSchema)]
+pub(in crate::cli) struct Checked {
     prefix: &'static str,
     prefix_messages: usize,
     hash: String,

@@ -8,6 +8,7 @@ use chrono::{DateTime, Days, NaiveDate, Utc};
 use chrono_tz::Tz;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use comfy_table::{CellAlignment, Table};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -78,10 +79,11 @@ fn when(text: &str) -> Result<When, String> {
         .map_err(|_| "expected a day like 2026-01-31 or a time like 2026-01-31T12:00:00Z".into())
 }
 
-#[derive(Serialize)]
-struct Counted {
+#[derive(Serialize, JsonSchema)]
+pub(in crate::cli) struct Counted {
     completions: u64,
     totals: Totals,
+    #[schemars(with = "Vec<Map<String, Value>>")]
     rows: Vec<Value>,
     copied: Copied,
     unrecorded: u64,
@@ -107,7 +109,7 @@ enum Form {
     Csv,
 }
 
-#[derive(Clone, Copy, Serialize)]
+#[derive(Clone, Copy, Serialize, JsonSchema)]
 struct Totals {
     input: u64,
     cache_read: u64,
@@ -134,7 +136,7 @@ impl From<&Tokens> for Totals {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Copied {
     records: u64,
     total: u64,

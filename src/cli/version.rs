@@ -1,19 +1,20 @@
 //! `sessctl --version`, and with `--json` what can be read and written.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::output::Output;
 use crate::format;
 
-#[derive(Serialize)]
-struct Version {
+#[derive(Serialize, JsonSchema)]
+pub(in crate::cli) struct Version {
     ok: bool,
     command: &'static str,
     version: &'static str,
     formats: Vec<Client>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Client {
     name: &'static str,
     reads: &'static [u32],

@@ -25,11 +25,13 @@ pub struct Ran {
 }
 
 impl Ran {
-    /// The report, which is one document on standard output.
+    /// The report, which is one document on standard output and as its schema says.
     pub fn report(&self) -> Value {
         let text = if self.out.trim_start().starts_with("{\"ok\"") { &self.out } else { &self.err };
-        serde_json::from_str(text)
-            .unwrap_or_else(|error| panic!("{error}: {} {}", self.out, self.err))
+        let report = serde_json::from_str(text)
+            .unwrap_or_else(|error| panic!("{error}: {} {}", self.out, self.err));
+        crate::schemas::check(&report);
+        report
     }
 }
 

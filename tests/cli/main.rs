@@ -7,6 +7,7 @@ mod home;
 mod lists;
 mod merges;
 mod replays;
+mod schemas;
 mod sides;
 mod snapshots;
 mod terminal;

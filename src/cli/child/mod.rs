@@ -9,6 +9,7 @@ mod written;
 
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -92,7 +93,7 @@ pub struct Order<'a> {
 }
 
 /// What was made.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Made {
     /// Messages that the model sees in the child.
     pub messages: usize,

@@ -5,6 +5,7 @@ use std::{
     io::{self, BufRead},
 };
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -20,7 +21,7 @@ use crate::{
 };
 
 /// A child beside its parent.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(super) struct AgainstReport {
     pub prefix: &'static str,
     pub prefix_messages: usize,

@@ -6,6 +6,7 @@ use std::{
 };
 
 use anstyle::{AnsiColor, Style};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -49,8 +50,8 @@ pub struct Rows<'a> {
     turn_of: Vec<usize>,
 }
 
-#[derive(Serialize)]
-struct MessageRow<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(in crate::cli) struct MessageRow<'a> {
     index: usize,
     role: &'static str,
     text: &'a str,
@@ -62,7 +63,7 @@ struct MessageRow<'a> {
     sha256: String,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct CallRow<'a> {
     id: &'a str,
     name: &'a str,
@@ -91,8 +92,8 @@ impl Joined {
 }
 
 /// A message of the next request; `made_up` where the client gives a missing result itself.
-#[derive(Serialize)]
-struct SentRow<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(in crate::cli) struct SentRow<'a> {
     role: &'static str,
     text: &'a str,
     calls: Vec<CallRow<'a>>,
@@ -100,8 +101,8 @@ struct SentRow<'a> {
     made_up: bool,
 }
 
-#[derive(Serialize)]
-struct TurnRow {
+#[derive(Serialize, JsonSchema)]
+pub(in crate::cli) struct TurnRow {
     turn: usize,
     id: String,
     state: &'static str,
