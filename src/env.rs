@@ -38,6 +38,12 @@ impl Env {
         self.vars.get(name).filter(|value| !value.is_empty()).map(PathBuf::from)
     }
 
+    /// A variable as it was given.
+    #[must_use]
+    pub fn var(&self, name: &str) -> Option<&OsString> {
+        self.vars.get(name)
+    }
+
     /// A folder below the home folder.
     #[must_use]
     pub fn home(&self, below: &str) -> Option<PathBuf> {

@@ -8,6 +8,7 @@ mod lineage;
 mod list;
 mod merge;
 mod output;
+mod pager;
 mod pick;
 mod replay;
 mod report;

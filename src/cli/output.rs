@@ -1,7 +1,7 @@
 //! Reports as JSON and for people, hints, exit statuses.
 
 use std::{
-    cell::Cell,
+    cell::{Cell, RefCell},
     ffi::OsString,
     io::{self, Write},
     path::PathBuf,
@@ -15,8 +15,10 @@ use serde_json::Value;
 use super::{
     Global,
     hint::{Again, hint},
+    pager::Pager,
 };
 use crate::{
+    env::Env,
     error::{Error, Result},
     finding::{Finding, Severity},
 };
@@ -86,6 +88,7 @@ pub struct Output {
     verbose: bool,
     closed: Cell<bool>,
     again: Again,
+    pager: RefCell<Option<Pager>>,
 }
 
 impl Output {
@@ -103,6 +106,7 @@ impl Output {
             verbose: global.verbose,
             closed: Cell::new(false),
             again,
+            pager: RefCell::default(),
         }
     }
 
@@ -116,13 +120,29 @@ impl Output {
         if self.closed.get() {
             return Ok(false);
         }
-        match io::stdout().lock().write_all(bytes) {
+        let written = match self.pager.borrow_mut().as_mut() {
+            Some(pager) => pager.write(bytes),
+            None => io::stdout().lock().write_all(bytes),
+        };
+        match written {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
                 self.closed.set(true);
                 Ok(false)
             }
             Err(error) => Err(Error::io("write to", "standard output")(error)),
+        }
+    }
+
+    /// Shows what follows in a pager, where there is one.
+    pub fn page(&self, env: &Env) {
+        *self.pager.borrow_mut() = Pager::start(env);
+    }
+
+    /// Waits until the pager was left. That its reader had enough does not end the run.
+    pub fn end_page(&self) {
+        if self.pager.borrow_mut().take().is_some() {
+            self.closed.set(false);
         }
     }
 

@@ -1,11 +1,12 @@
 //! `sessctl replay`
 
+mod transcript;
 mod verdict;
 mod view;
 mod wait;
 
 use std::{
-    io::{self, BufRead, Write},
+    io::{self, BufRead, IsTerminal, Write},
     path::PathBuf,
     time::Duration,
 };
@@ -28,6 +29,7 @@ use crate::{
     session::{At, Boundary, History, Session, Thread, lineage},
     store::{self, FoundBy, Glance},
 };
+use transcript::Reading;
 use verdict::{AgainstReport, compare, damage, expect};
 use view::View;
 
@@ -292,7 +294,7 @@ fn judge(
     let rows = match shown {
         Some(kind) if output.is_json() && args.out.is_none() => Some(view.rows(kind, run, opened)?),
         Some(kind) => {
-            show(run, args, &view, kind, opened, output)?;
+            show(run, args, &view, kind, opened, output, &answer.findings)?;
             None
         }
         None => None,
@@ -334,18 +336,31 @@ fn show(
     kind: View,
     opened: &Opened,
     output: &Output,
+    findings: &[Finding],
 ) -> Result<()> {
-    match args.out.as_deref().filter(|path| *path != std::path::Path::new("-")) {
-        None => view.print(kind, run, opened, &mut |bytes| output.write(bytes)),
-        Some(path) => {
-            let mut text = Vec::new();
-            view.print(kind, run, opened, &mut |bytes| {
-                text.extend_from_slice(bytes);
-                Ok(true)
-            })?;
-            store::write_new(&run.env.absolute(path), 0o600, |out| Ok(out.write_all(&text)))
-        }
+    let to_file = args.out.as_deref().filter(|path| *path != std::path::Path::new("-"));
+    // Findings of other files of a chain have no place among these lines.
+    let mut own: Vec<Finding> =
+        findings.iter().filter(|finding| !finding.fields.contains_key("path")).cloned().collect();
+    own.sort_by_key(|finding| finding.line.unwrap_or(usize::MAX));
+    let steps = run.journal().and_then(|journal| journal.records()).unwrap_or_default();
+    let width = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
+    let terminal = to_file.is_none() && io::stdout().is_terminal();
+    let reading = Reading { findings: &own, steps: &steps, width: width.filter(|_| terminal) };
+    if let Some(path) = to_file {
+        let mut text = Vec::new();
+        view.print(kind, run, opened, &reading, &mut |bytes| {
+            text.extend_from_slice(bytes);
+            Ok(true)
+        })?;
+        return store::write_new(&run.env.absolute(path), 0o600, |out| Ok(out.write_all(&text)));
     }
+    if terminal && matches!(kind, View::Transcript | View::Lineage) {
+        output.page(&run.env);
+    }
+    let shown = view.print(kind, run, opened, &reading, &mut |bytes| output.write(bytes));
+    output.end_page();
+    shown
 }
 
 fn replayed(

@@ -11,5 +11,6 @@ mod schemas;
 mod sides;
 mod snapshots;
 mod terminal;
+mod transcripts;
 mod usage_copies;
 mod usages;

@@ -1,24 +1,17 @@
-//! What `replay` prints: rows for scripts, a transcript and a tree for people.
+//! What `replay` prints: rows for scripts, a tree for people.
 
-use std::{
-    collections::{HashMap, HashSet},
-    fmt::Write as _,
-};
+use std::collections::{HashMap, HashSet};
 
-use anstyle::{AnsiColor, Style};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use super::transcript::{self, Reading};
 use crate::{
-    cli::{
-        Run, lineage,
-        output::{printable, styled},
-        pick::Opened,
-    },
+    cli::{Run, lineage, pick::Opened},
     error::Result,
     fact::{Ending, Fact, Id, Role},
-    format::{Message, Origin, Unfolded, json::hex},
+    format::{Message, Unfolded, json::hex},
     session::{History, Thread, history::unfold},
 };
 
@@ -39,13 +32,13 @@ pub enum View {
 
 /// Everything the views are made of.
 pub struct Rows<'a> {
-    thread: &'a Thread<'a>,
-    history: &'a History,
+    pub(super) thread: &'a Thread<'a>,
+    pub(super) history: &'a History,
     keep: usize,
     /// Only these turns, counted from one.
-    turns: Option<(usize, usize)>,
+    pub(super) turns: Option<(usize, usize)>,
     /// Fold nothing.
-    full: bool,
+    pub(super) full: bool,
     /// The turn that each line stands in, counted from one; 0 is none.
     turn_of: Vec<usize>,
 }
@@ -110,15 +103,8 @@ pub(in crate::cli) struct TurnRow {
     lines: [usize; 2],
 }
 
-const HEAD: Style = AnsiColor::Cyan.on_default().bold();
-const NAME: Style = Style::new().bold();
-const PALE: Style = Style::new().dimmed();
-
-/// How many lines of one message a transcript shows unless told otherwise.
-const FOLD: usize = 12;
-
 /// A taker of output; it answers `false` once nobody reads any more.
-type Sink<'s> = dyn FnMut(&[u8]) -> Result<bool> + 's;
+pub(super) type Sink<'s> = dyn FnMut(&[u8]) -> Result<bool> + 's;
 
 /// A taker of rows, each a JSON object.
 type Take<'s> = dyn FnMut(String) -> Result<bool> + 's;
@@ -152,9 +138,16 @@ impl<'a> Rows<'a> {
     }
 
     /// Prints a view.
-    pub fn print(&self, view: View, run: &Run, opened: &Opened, sink: &mut Sink<'_>) -> Result<()> {
+    pub fn print(
+        &self,
+        view: View,
+        run: &Run,
+        opened: &Opened,
+        reading: &Reading<'_>,
+        sink: &mut Sink<'_>,
+    ) -> Result<()> {
         match view {
-            View::Transcript => self.transcript(sink),
+            View::Transcript => transcript::print(self, reading, sink),
             View::Lineage => sink(lineage::tree(&lineage::rows(run, opened)?).as_bytes()).map(drop),
             _ => self.each(view, run, opened, &mut |row| sink(format!("{row}\n").as_bytes())),
         }
@@ -171,11 +164,11 @@ impl<'a> Rows<'a> {
         }
     }
 
-    fn wanted(&self, turn: usize) -> bool {
+    pub(super) fn wanted(&self, turn: usize) -> bool {
         self.turns.is_none_or(|(from, to)| (from..=to).contains(&turn))
     }
 
-    fn turn(&self, message: &Message) -> usize {
+    pub(super) fn turn(&self, message: &Message) -> usize {
         self.turn_of.get(message.line as usize).copied().unwrap_or(0)
     }
 
@@ -349,57 +342,6 @@ impl<'a> Rows<'a> {
             }
         }
         Ok(())
-    }
-
-    fn transcript(&self, sink: &mut Sink<'_>) -> Result<()> {
-        let mut turn = 0;
-        for message in &self.history.messages {
-            let now = self.turn(message);
-            if !self.wanted(now) {
-                continue;
-            }
-            let mut text = String::new();
-            if now != turn && now > 0 {
-                let state = self.thread.turns.list[now - 1].how.map_or("open", Ending::name);
-                let _ = writeln!(text, "{HEAD}turn {now}{HEAD:#} {PALE}{state}{PALE:#}");
-            }
-            turn = now;
-            self.say(&mut text, message, &unfold(self.thread.session, message)?);
-            if !sink(styled(&text).as_bytes())? {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    fn say(&self, out: &mut String, message: &Message, unfolded: &Unfolded) {
-        let origin = if message.origin == Origin::Own {
-            String::new()
-        } else {
-            format!(" {PALE}({}){PALE:#}", message.origin.name())
-        };
-        let _ = writeln!(out, "{NAME}{}{NAME:#}{origin}", message.role.name());
-        let both = [unfolded.text.as_str(), unfolded.output.as_str()];
-        let both: Vec<&str> = both.into_iter().filter(|text| !text.is_empty()).collect();
-        let text = printable(&both.join("\n"));
-        let fold = if self.full || message.role == Role::Assistant { usize::MAX } else { FOLD };
-        let lines = text.lines().count();
-        for line in text.lines().take(fold) {
-            let _ = writeln!(out, "  {line}");
-        }
-        if lines > fold {
-            let _ = writeln!(
-                out,
-                "  {PALE}... {} more lines, `--full` shows them{PALE:#}",
-                lines - fold
-            );
-        }
-        for (_, name, arguments) in &unfolded.calls {
-            let arguments = printable(arguments).replace('\n', " ");
-            let short: String =
-                if self.full { arguments } else { arguments.chars().take(160).collect() };
-            let _ = writeln!(out, "  {PALE}->{PALE:#} {} {short}", printable(name));
-        }
     }
 }
 
