@@ -323,7 +323,7 @@ _sessctl() {
             return 0
             ;;
         sessctl__subcmd__side)
-            opts="-q -v -h --last --ask --framing --no-framing --at --out --title --id --request-id --cwd --context --leaf --drop --allow --dry-run --store --format --json --quiet --verbose --color --strict --help"
+            opts="-q -v -h --last --ask --framing --no-framing --at --out --title --id --request-id --cwd --context --leaf --drop --allow --dry-run --record --pane --status --no-pointer --store --format --json --quiet --verbose --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -379,6 +379,18 @@ _sessctl() {
                     ;;
                 --allow)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --record)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pane)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --status)
+                    COMPREPLY=($(compgen -W "complete cancelled error" -- "${cur}"))
                     return 0
                     ;;
                 --store)

@@ -100,6 +100,11 @@ none\t'Nothing but lineage, working folder and settings'"
 complete -c sessctl -n "__fish_sessctl_using_subcommand side" -l leaf -d 'The branch to go from, by any record on it' -r
 complete -c sessctl -n "__fish_sessctl_using_subcommand side" -l drop -d 'Leave out lines with this kind of damage' -r
 complete -c sessctl -n "__fish_sessctl_using_subcommand side" -l allow -d 'Keep lines with this kind of damage as they are, and go on' -r
+complete -c sessctl -n "__fish_sessctl_using_subcommand side" -l record -d 'Write down a side conversation that another program held: one JSON record a line, from a file or -' -r -F
+complete -c sessctl -n "__fish_sessctl_using_subcommand side" -l pane -d 'The pane that the conversation was held in; one pane is one transcript [default: a new one]' -r
+complete -c sessctl -n "__fish_sessctl_using_subcommand side" -l status -d 'How the pane was left' -r -f -a "complete\t'In good order'
+cancelled\t'By a person, before an answer was there'
+error\t'By an error'"
 complete -c sessctl -n "__fish_sessctl_using_subcommand side" -l store -d 'A client\'s root or any folder to look for sessions in [default: every client\'s own root]' -r -F
 complete -c sessctl -n "__fish_sessctl_using_subcommand side" -l format -d 'The client that wrote the log; without it the log itself tells' -r
 complete -c sessctl -n "__fish_sessctl_using_subcommand side" -l color -d 'When to use colour' -r -f -a "auto\t''
@@ -107,6 +112,7 @@ always\t''
 never\t''"
 complete -c sessctl -n "__fish_sessctl_using_subcommand side" -l no-framing -d 'Write no framing message'
 complete -c sessctl -n "__fish_sessctl_using_subcommand side" -l dry-run -d 'Read and check everything, print the plan, write nothing'
+complete -c sessctl -n "__fish_sessctl_using_subcommand side" -l no-pointer -d 'Write no pointer into the parent'
 complete -c sessctl -n "__fish_sessctl_using_subcommand side" -l json -d 'Print one report as JSON on standard output, on success and on failure alike'
 complete -c sessctl -n "__fish_sessctl_using_subcommand side" -s q -l quiet -d 'Print nothing but the answer'
 complete -c sessctl -n "__fish_sessctl_using_subcommand side" -s v -l verbose -d 'Also print what is merely worth knowing'

@@ -208,6 +208,8 @@ pub enum Fact {
     },
     /// The message on this line is ours.
     Carried(Carrier, Id),
+    /// A link to the transcript of a side conversation, by the pane that it was held in.
+    Pointed(Id),
     /// What stands before this line was inherited.
     Seeded,
     /// The line is a copy of this record of the parent.
@@ -309,6 +311,14 @@ pub struct Header {
     pub errand: Option<&'static str>,
 }
 
+impl Header {
+    /// Whether a client's helper is at work here, so that nobody means this session who asks for the latest one.
+    #[must_use]
+    pub fn is_helpers(&self) -> bool {
+        self.subagent || self.errand.is_some()
+    }
+}
+
 /// The beginning of another log that a log continues without holding it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Base {
@@ -405,6 +415,20 @@ pub struct Usage {
     pub owner: Option<Arc<str>>,
     /// A digest of the record's figures, for logs that cannot tell by themselves what was copied.
     pub figures: Option<u128>,
+    /// Whose call it tells of.
+    pub telling: Telling,
+}
+
+/// Whose call a record of usage tells of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Telling {
+    /// That of its own answer.
+    #[default]
+    Own,
+    /// Its own, but a copy may have what others spent added to it: of several the smallest is right.
+    Folded,
+    /// Another session's, which has a log of its own unless that is gone, and knows the call by another key.
+    Others,
 }
 
 /// What a client itself says that a session has cost so far: a sum of its own, which is no completion.

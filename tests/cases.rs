@@ -106,8 +106,8 @@ fn every_report_of_a_broken_session_is_answered() {
             run(&mut faults, folder, &room, &command);
         }
     }
-    assert_eq!((folders.len(), commands), (39, 113));
-    faults.none_in(409);
+    assert_eq!((folders.len(), commands), (40, 116));
+    faults.none_in(420);
 }
 
 #[test]

@@ -15,6 +15,7 @@ use sessctl::{
     session::{
         At, History, Session, Thread,
         history::unfold,
+        kinship,
         ledger::{Account, Ledger},
     },
 };
@@ -263,16 +264,45 @@ fn dsh_says_the_same_however_it_stores_it() {
 
 #[test]
 fn pi_logs_are_read_as_pi_builds_its_context() {
-    let mut faults = Faults::default();
-    let mut files = facts_of("pi");
-    files.remove("_store").expect("the facts of the store");
-    let mut turns = 0;
+    let (files, turns, mut faults) = as_pi_builds_it("pi");
     for (file, facts) in &files {
         let session = open(&format!("pi/{file}"));
+        pi_usage(&mut faults, file, facts, &session.thread(None).unwrap());
+    }
+    assert_eq!((files.len(), turns), (28, 84));
+    faults.none_in(28 * 16 + turns);
+}
+
+#[test]
+fn prime_logs_are_read_as_prime_builds_its_context() {
+    let (files, turns, mut faults) = as_pi_builds_it("prime");
+    for (file, facts) in &files {
+        let header = open(&format!("prime/{file}"));
+        let header = header.header();
+        let place = (header.subagent, header.errand);
+        let want = match (facts["rlmDepth"].as_u64(), file.contains("/btw-")) {
+            (Some(0), true) => (false, Some("aside")),
+            (depth, false) => (depth > Some(0), None),
+            other => panic!("prime/{file}: {other:?}"),
+        };
+        faults.same(&format!("prime/{file}: whose"), &want, &place);
+    }
+    assert_eq!((files.len(), turns), (10, 17));
+    faults.none_in(10 * 13 + turns);
+}
+
+/// Twelve facts of each log of a client that builds its context as pi does, and one of each turn.
+fn as_pi_builds_it(client: &str) -> (serde_json::Map<String, Value>, usize, Faults) {
+    let mut faults = Faults::default();
+    let mut files = facts_of(client);
+    files.retain(|file, _| !file.starts_with('_'));
+    let mut turns = 0;
+    for (file, facts) in &files {
+        let session = open(&format!("{client}/{file}"));
         let thread = session.thread(None).unwrap();
         let version = u64::from(session.header().version);
-        let is = |what: &str| format!("pi/{file}: {what}");
-        faults.same(&is("client"), &"pi", &session.format.name());
+        let is = |what: &str| format!("{client}/{file}: {what}");
+        faults.same(&is("client"), &client, &session.format.name());
         faults.same(&is("version"), &facts["version"].as_u64(), &Some(version));
         faults.same(&is("id"), &facts["sessionId"].as_str(), &Some(session.id()));
         let entries = session.facts.all().iter();
@@ -300,14 +330,17 @@ fn pi_logs_are_read_as_pi_builds_its_context() {
         let want = facts["turns"].as_array().unwrap();
         faults.same(&is("turns"), &want.len(), &thread.turns.list.len());
         for (nth, (want, turn)) in want.iter().zip(&thread.turns.list).enumerate() {
-            let is_last = nth + 1 == thread.turns.list.len();
+            // A turn that was open where a copy was taken is the parent's to end.
+            let is_last = nth + 1 == thread.turns.list.len() && thread.seed < thread.path().len();
             let (how, end) = match want["state"].as_str() {
                 Some("completed") => (Some(Ending::Completed), named(turn.last)),
                 Some("failed-aborted") => (Some(Ending::Aborted), named(turn.last)),
                 Some("failed-error") => (Some(Ending::Failed), named(turn.last)),
-                Some("interrupted-pending-tools") if is_last => (None, None),
+                Some("interrupted-pending-tools" | "interrupted-no-reply") if is_last => {
+                    (None, None)
+                }
                 Some("interrupted-pending-tools") => (Some(Ending::Interrupted), None),
-                other => panic!("pi/{file}: a turn that is {other:?}"),
+                other => panic!("{client}/{file}: a turn that is {other:?}"),
             };
             let answers = (turn.first..=turn.last)
                 .flat_map(|at| session.facts.of(thread.path()[at]))
@@ -326,15 +359,13 @@ fn pi_logs_are_read_as_pi_builds_its_context() {
         let completed = |how: Option<Ending>| how == Some(Ending::Completed);
         let have = thread.turns.list.iter().filter(|turn| completed(turn.how)).count() as u64;
         faults.same(&is("completed turns"), &facts["completedTurns"].as_u64(), &Some(have));
-        let pending = want.last().filter(|turn| turn["end"].is_null());
+        let own = thread.seed < thread.path().len();
+        let pending = want.last().filter(|turn| own && turn["end"].is_null());
+        let pending = pending.filter(|turn| turn["pendingToolCalls"].is_array());
         let pending = pending.map(|turn| list(&turn["pendingToolCalls"], string));
         faults.same(&is("open calls"), &pending.unwrap_or_default(), &thread.open_calls());
-
-        pi_usage(&mut faults, file, facts, &thread);
     }
-    assert_eq!(files.len(), 28);
-    assert_eq!(turns, 84);
-    faults.none_in(28 * 16 + turns);
+    (files, turns, faults)
 }
 
 /// The entry at a place of the path as the facts name it: those of version 1 have no ids and are counted.
@@ -410,6 +441,43 @@ fn a_store_of_pi_is_paid_for_once_whatever_was_copied() {
         assert_eq!((ledger.orphans(), ledger.weak_keys(), ledger.broken_lines), (0, 0, 0));
         accounts.reverse(); // the order in which a folder is read must not matter
     }
+}
+
+#[test]
+fn a_store_of_prime_is_paid_for_once_whoever_told_of_it() {
+    let facts = facts_of("prime");
+    let files: Vec<String> = facts
+        .keys()
+        .filter(|file| !file.starts_with('_'))
+        .map(|file| format!("prime/{file}"))
+        .collect();
+    let paid_in = |files: &[String], children: bool| {
+        let mut accounts = accounts(files);
+        let mut told = Vec::new();
+        for _ in 0..2 {
+            kinship::hear_children(&mut accounts, children);
+            let ledger = Ledger::of(&accounts, true, &|_| true);
+            told.push((ledger.completions.len(), paid(&ledger)));
+            accounts.reverse(); // the order in which a folder is read must not matter
+        }
+        assert_eq!(told[0], told[1]);
+        told[0]
+    };
+    assert_eq!(facts["_store"]["trueTotal"], 17_153);
+    assert_eq!(paid_in(&files, true), (15, 17_153));
+    // Without the children's logs, what was told of them is all there is: 520 + 975 and 205 tokens; the answer that
+    // failed was told nowhere.
+    let without = |part: &str| -> Vec<String> {
+        files.iter().filter(|file| !file.contains(part)).cloned().collect()
+    };
+    assert_eq!(paid_in(&without("/sub-5e4d3c2b/"), true), (15, 17_153));
+    assert_eq!(paid_in(&without("/sub-"), true), (13, 17_153 - 1505 - 205 + 1495));
+    assert_eq!(paid_in(&without("/sub-"), false), (11, 17_153 - 1505 - 205));
+    // A copy that holds the sum of several sessions' calls, and the original gone: what was told takes it apart.
+    let main = facts["_store"]["firstOwnedByFile"].as_object().unwrap();
+    let (main, own) = main.iter().find(|(file, _)| file.contains("/sessions/")).unwrap();
+    let whole_copy = without(main);
+    assert_eq!(paid_in(&whole_copy, true), (15, 17_153), "{own}");
 }
 
 #[test]

@@ -574,5 +574,5 @@ fn every_fixture_is_claimed_by_exactly_one_client() {
             logs += 1;
         }
     }
-    assert!(logs > 70, "only {logs} fixtures were looked at");
+    assert!(logs > 110, "only {logs} fixtures were looked at");
 }

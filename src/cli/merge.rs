@@ -184,7 +184,7 @@ fn merge(run: &Run, args: &Args, side: &Opened, answer: &mut Answer) -> Result<M
     let (parent, torn) = read_parent(run, &path, side, args)?;
     check_child(side, &parent)?;
     if let Some(holder) =
-        layout.presence(&path).and_then(|folder| store::present(&folder, parent.id()))
+        layout.presence(&path).and_then(|presence| store::present(&presence, parent.id()))
     {
         return Err(Error::SessionLocked { id: parent.id().into(), holder });
     }

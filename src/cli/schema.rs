@@ -12,6 +12,7 @@ pub fn schemas() -> Vec<(&'static str, Value)> {
         ("failure", failure()),
         ("fork", report::<fork::Forked>("fork")),
         ("side", report::<side::Sided>("side")),
+        ("side-record", report::<side::record::Recorded>("side --record")),
         ("snapshot", report::<snapshot::Snapped>("snapshot")),
         ("snapshot-check", report::<snapshot::Checked>("snapshot --check")),
         ("merge", report::<merge::Merged>("merge")),

@@ -1,5 +1,8 @@
 //! `sessctl side`
 
+mod pane;
+pub(super) mod record;
+
 use std::{
     fs,
     io::{self, Read, Write},
@@ -47,6 +50,8 @@ pub struct Args {
     out: Option<PathBuf>,
     #[command(flatten)]
     making: Making,
+    #[command(flatten)]
+    recording: record::Flags,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -100,6 +105,10 @@ pub(super) fn run(run: &Run, args: &Args) -> Result<Answer> {
         ("--framing", args.framing.as_deref()),
         ("--title", making.title.as_deref()),
     ])?;
+    if let Some(input) = &args.recording.record {
+        let Args { pick, recording, out, .. } = args;
+        return record::run(run, pick, recording, input, out.as_deref(), making.dry_run);
+    }
     let ask = args.ask.as_deref().map(text_argument).transpose()?;
     let framing = match (&args.framing, args.no_framing) {
         (_, true) => None,

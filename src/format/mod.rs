@@ -3,17 +3,21 @@
 mod claude;
 mod codex;
 mod dsh;
+pub mod id;
 pub mod json;
 mod pi;
+mod prime;
+pub mod record;
 mod seam;
 
 pub use seam::{
-    Adopted, Birth, Context, Fault, Format, Head, Layout, Message, Note, Origin, Reader, Rewire,
-    Sidecar, Tip, Unfolded, Writer,
+    Adopted, Birth, Context, Fault, Format, Head, Layout, Message, Note, Origin, Presence, Reader,
+    Rewire, Sidecar, Tip, Unfolded, Writer,
 };
 
 /// Every client we know.
-pub const ALL: &[&dyn Format] = &[&claude::Claude, &codex::Codex, &dsh::Dsh, &pi::Pi];
+pub const ALL: &[&dyn Format] =
+    &[&claude::Claude, &codex::Codex, &dsh::Dsh, &pi::Pi, &prime::Prime];
 
 /// The client of that name.
 #[must_use]

@@ -7,10 +7,11 @@ use std::{
 
 use chrono::{DateTime, Utc};
 
+use super::record::Recorder;
 use crate::{
     env::Env,
     error::{Error, Result},
-    fact::{Base, Carrier, Fact, Facts, Id, Role},
+    fact::{Base, Carrier, Fact, Facts, Header, Id, Role},
     finding::{Code, Finding},
     log::{Encoding, Line, Span},
 };
@@ -157,6 +158,9 @@ pub trait Format: Sync {
 
     /// Where logs of this client lie.
     fn layout(&self) -> &dyn Layout;
+
+    /// The half that writes side conversations down which another program held.
+    fn recorder(&self) -> &dyn Recorder;
 
     /// The writing half, for logs of the version that `facts` tell of.
     fn writer(&self, facts: &Facts) -> Result<&dyn Writer>;
@@ -433,6 +437,9 @@ pub trait Layout {
     /// The id that the file's name or folder gives, if that has an id's form.
     fn name_id(&self, path: &Path) -> Option<String>;
 
+    /// What the place of a file says of the session in it: whose errand it is on.
+    fn placed(&self, _path: &Path, _header: &mut Header) {}
+
     /// The folder of logs, if the file lies in it where the client would put it.
     fn root_of(&self, path: &Path) -> Option<PathBuf>;
 
@@ -497,9 +504,8 @@ pub trait Layout {
         uuid::Uuid::now_v7().to_string()
     }
 
-    /// The folder in which the client says which of its processes has which session open, one JSON file each with a
-    /// `pid` and a `sessionId`.
-    fn presence(&self, _path: &Path) -> Option<PathBuf> {
+    /// Where the client says which of its processes has the session open.
+    fn presence(&self, _path: &Path) -> Option<Presence> {
         None
     }
 
@@ -525,6 +531,15 @@ pub trait Layout {
 
     /// The command that opens a session in its client.
     fn opens(&self, id: &str, path: &Path, in_store: bool) -> Vec<String>;
+}
+
+/// Where a client says which of its processes has a session open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// A folder with one JSON file a process, each with a `pid` and a `sessionId`.
+    Folder(PathBuf),
+    /// A JSON file with the `pid` of the process that has this one session.
+    Lease(PathBuf),
 }
 
 /// What a file is that a client keeps beside a log.

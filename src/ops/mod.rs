@@ -4,6 +4,7 @@ mod cut;
 mod fork;
 mod merge;
 mod note;
+pub mod record;
 mod replay;
 mod snapshot;
 pub mod usage;

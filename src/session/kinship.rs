@@ -1,14 +1,14 @@
 //! Who copied from whom, where the logs themselves do not say.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet},
     sync::Arc,
 };
 
 use chrono::{DateTime, Utc};
 
-use super::ledger::Account;
-use crate::fact::{Key, Usage};
+use super::ledger::{Account, Family};
+use crate::fact::{Key, Telling, Tokens, Usage};
 
 /// Finds out what was copied from whom in logs that cannot tell by themselves. The order of `accounts` changes nothing.
 pub fn align(accounts: &mut [Account]) {
@@ -147,4 +147,65 @@ fn figures(accounts: &mut [Account]) {
             (usage.key, usage.owner, usage.inherited) = (key, Some(owner), Some(true));
         }
     }
+}
+
+/// Leaves out what sessions tell of their children's calls, as far as the children's own logs have these. `children`:
+/// whether what derives from a session is asked for at all.
+pub fn hear_children(accounts: &mut [Account], children: bool) {
+    let told = |usage: &Usage| usage.telling == Telling::Others;
+    if !children {
+        for account in accounts {
+            account.usages.retain(|usage| !told(usage));
+        }
+        return;
+    }
+    if !accounts.iter().any(|account| account.usages.iter().any(told)) {
+        return;
+    }
+    let family = Family::of(accounts);
+    let figures = |usage: &Usage| {
+        let Tokens { input, output, cache_read, cache_write_5m, cache_write_1h, .. } = usage.tokens;
+        [input, output, cache_read, cache_write_5m + cache_write_1h]
+    };
+    // The calls of the children of each session; a file that lies in two places is one.
+    let mut calls: HashMap<(Arc<str>, [u64; 4]), usize> = HashMap::new();
+    let mut seen = HashSet::new();
+    for account in accounts.iter().filter(|account| account.kind == "subagent") {
+        let Some(parent) = &account.parent else { continue };
+        for usage in account.usages.iter().filter(|usage| usage.telling == Telling::Folded) {
+            if usage.inherited != Some(true) && seen.insert((account.client, usage.key)) {
+                *calls.entry((Arc::clone(parent), figures(usage))).or_default() += 1;
+            }
+        }
+    }
+    // What was told, by whom: copies tell it again.
+    let mut tellers: BTreeMap<(&'static str, Key), Teller> = BTreeMap::new();
+    for account in accounts.iter() {
+        for usage in account.usages.iter().filter(|usage| told(usage)) {
+            let teller = tellers.entry((account.client, usage.key)).or_default();
+            teller.figures = figures(usage);
+            teller.names.push(Arc::clone(&account.session));
+            teller.names.extend(family.above(account, &|_| true));
+        }
+    }
+    let mut heard = HashSet::new();
+    for (told, Teller { figures, mut names }) in tellers {
+        names.sort();
+        let has = |name: &Arc<str>| calls.get(&(Arc::clone(name), figures)) > Some(&0);
+        if let Some(name) = names.into_iter().find(has) {
+            *calls.entry((name, figures)).or_default() -= 1;
+            heard.insert(told);
+        }
+    }
+    for account in accounts {
+        let client = account.client;
+        account.usages.retain(|usage| !told(usage) || !heard.contains(&(client, usage.key)));
+    }
+}
+
+/// Something told of a child's call, and the sessions whose child it may have been.
+#[derive(Default)]
+struct Teller {
+    figures: [u64; 4],
+    names: Vec<Arc<str>>,
 }

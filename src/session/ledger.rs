@@ -10,7 +10,7 @@ use chrono::{DateTime, Utc};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::Session;
-use crate::fact::{Carrier, Claim, Fact, Tokens, Usage};
+use crate::fact::{Carrier, Claim, Fact, Telling, Tokens, Usage};
 
 /// One log as the ledger sees it.
 #[derive(Clone, Debug)]
@@ -196,10 +196,14 @@ impl Ledger {
         let orphan = own.inherited == Some(true);
         let here = counted > 0 && if orphan { adopt } else { owner.counted };
         let usages = copies.iter().map(|copy| copy.usage);
-        let greatest = usages
-            .clone()
-            .max_by_key(|usage| (usage.tokens.output, !usage.provisional, usage.tokens));
-        let usage = greatest.unwrap_or(own);
+        let counts = if own.telling == Telling::Folded {
+            usages.clone().min_by_key(|usage| (usage.tokens.total(), usage.tokens))
+        } else {
+            usages
+                .clone()
+                .max_by_key(|usage| (usage.tokens.output, !usage.provisional, usage.tokens))
+        };
+        let usage = counts.unwrap_or(own);
         let extra = counted - u64::from(here);
         self.copied.0 += extra;
         self.copied.1 += extra * usage.tokens.total();
@@ -281,15 +285,19 @@ impl Record<'_> {
 }
 
 /// Who descends from whom.
-struct Family<'a>(HashMap<&'a str, &'a Account>);
+pub(super) struct Family<'a>(HashMap<&'a str, &'a Account>);
 
 impl<'a> Family<'a> {
-    fn of(accounts: &'a [Account]) -> Self {
+    pub(super) fn of(accounts: &'a [Account]) -> Self {
         Self(accounts.iter().map(|account| (account.session.as_ref(), account)).collect())
     }
 
     /// The sessions above `account`, nearest first, as long as the kind of the lower one is one that `follow` takes.
-    fn above(&self, account: &'a Account, follow: &dyn Fn(&str) -> bool) -> Vec<Arc<str>> {
+    pub(super) fn above(
+        &self,
+        account: &'a Account,
+        follow: &dyn Fn(&str) -> bool,
+    ) -> Vec<Arc<str>> {
         let mut chain: Vec<Arc<str>> = Vec::new();
         let mut at = account;
         while let Some(parent) = at.parent.as_ref().filter(|_| follow(at.kind)) {

@@ -138,6 +138,9 @@ impl Session {
         }
         let name = log.path().and_then(|path| format.layout().name_id(path));
         format.settle(&mut facts, name.as_deref());
+        if let (Some(path), Some(header)) = (log.path(), &mut facts.header) {
+            format.layout().placed(path, header);
+        }
         findings.append(&mut facts.findings);
         let Some(header) = &facts.header else {
             let missing = findings.into_iter().find(|finding| {

@@ -202,7 +202,7 @@ impl Store {
 
     fn by_title(&self, title: &str) -> Result<Found> {
         let matching = self.glances().into_iter().filter_map(|glance| {
-            let same = !glance.header.subagent && glance.title.as_deref() == Some(title);
+            let same = !glance.header.is_helpers() && glance.title.as_deref() == Some(title);
             same.then_some((glance.header.id, glance.path))
         });
         self.one(title, matching.collect(), FoundBy::Header)?
@@ -236,7 +236,7 @@ impl Store {
     /// The log written last, of those whose session is in `cwd` if that is given.
     pub fn latest(&self, cwd: Option<&Path>, client: Option<&str>) -> Result<Found> {
         let mut all = self.glances();
-        all.retain(|glance| !glance.header.subagent);
+        all.retain(|glance| !glance.header.is_helpers());
         all.retain(|glance| client.is_none_or(|client| glance.format == client));
         all.retain(|glance| {
             cwd.is_none_or(|cwd| {

@@ -57,7 +57,8 @@ impl Glance {
             .title
             .take()
             .or_else(|| facts.first_prompt.as_deref().map(crate::session::headline));
-        let header = facts.header?;
+        let mut header = facts.header?;
+        format.layout().placed(path, &mut header);
         Some(Self {
             path: path.into(),
             format: format.name(),

@@ -9,6 +9,7 @@ use std::{
 
 use crate::{
     error::{Error, Result},
+    format::Presence,
     log::Stamp,
 };
 
@@ -83,23 +84,28 @@ pub fn holder(stamp: Stamp) -> Option<String> {
 /// What a client's process says of itself.
 #[derive(serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Presence {
+struct Process {
     pid: u32,
+    #[serde(default)]
     session_id: String,
 }
 
-/// The living process that says in `folder` that it has the session open.
+/// The living process that says it has the session open.
 #[must_use]
-pub fn present(folder: &Path, id: &str) -> Option<String> {
-    for entry in fs::read_dir(folder).ok()?.filter_map(Result::ok) {
-        let Ok(text) = fs::read(entry.path()) else { continue };
-        let Ok(presence) = serde_json::from_slice::<Presence>(&text) else { continue };
-        let alive = Path::new("/proc").join(presence.pid.to_string()).exists();
-        if presence.session_id == id && alive {
-            return Some(format!("process {} has it open", presence.pid));
+pub fn present(presence: &Presence, id: &str) -> Option<String> {
+    let said = |path: &Path| serde_json::from_slice::<Process>(&fs::read(path).ok()?).ok();
+    let alive = |process: Process| {
+        let alive = Path::new("/proc").join(process.pid.to_string()).exists();
+        alive.then(|| format!("process {} has it open", process.pid))
+    };
+    match presence {
+        Presence::Lease(owner) => said(owner).and_then(alive),
+        Presence::Folder(folder) => {
+            let entries = fs::read_dir(folder).ok()?.filter_map(Result::ok);
+            let all = entries.filter_map(|entry| said(&entry.path()));
+            all.filter(|process| process.session_id == id).find_map(alive)
         }
     }
-    None
 }
 
 /// Whether the flags of an open file, which the system gives in octal, include writing.

@@ -136,8 +136,8 @@ impl<'a> Plan<'a> {
             told.push(Finding::new(Code::SidecarsNotCarried, message));
         }
         let layout = session.format.layout();
-        let folder = self.opened.path.as_deref().and_then(|path| layout.presence(path));
-        if let Some(holder) = folder.and_then(|folder| store::present(&folder, session.id())) {
+        let presence = self.opened.path.as_deref().and_then(|path| layout.presence(path));
+        if let Some(holder) = presence.and_then(|said| store::present(&said, session.id())) {
             told.push(Finding::new(Code::SessionLive, holder));
         }
         Ok(told)

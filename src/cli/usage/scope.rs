@@ -124,6 +124,7 @@ impl Scope {
         accounts.sort_by(|(a, _), (b, _)| a.cmp(b));
         let mut accounts: Vec<Account> = accounts.into_iter().map(|(_, account)| account).collect();
         kinship::align(&mut accounts);
+        kinship::hear_children(&mut accounts, !args.own);
         Ok((accounts, unread))
     }
 }

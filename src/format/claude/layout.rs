@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use super::super::{Birth, Layout, Sidecar};
+use super::super::{Birth, Layout, Presence, Sidecar};
 use crate::{env::Env, log::Encoding};
 
 /// The longest name of a project's folder before it is cut and marked with a hash.
@@ -84,8 +84,8 @@ impl Layout for ClaudeLayout {
         uuid::Uuid::new_v4().to_string()
     }
 
-    fn presence(&self, path: &Path) -> Option<PathBuf> {
-        Some(self.root_of(path)?.parent()?.join("sessions"))
+    fn presence(&self, path: &Path) -> Option<Presence> {
+        Some(Presence::Folder(self.root_of(path)?.parent()?.join("sessions")))
     }
 
     fn beside_log(&self, path: &Path) -> Option<PathBuf> {

@@ -7,10 +7,11 @@
 mod history;
 mod layout;
 mod read;
+mod record;
 mod wire;
 mod write;
 
-use super::{Format, Head, Layout, Message, Reader, Unfolded, Writer};
+use super::{Format, Head, Layout, Message, Reader, Unfolded, Writer, record::Recorder};
 use crate::{
     error::Result,
     fact::{Fact, Facts, Id},
@@ -74,6 +75,10 @@ impl Format for Claude {
 
     fn layout(&self) -> &dyn Layout {
         &layout::ClaudeLayout
+    }
+
+    fn recorder(&self) -> &dyn Recorder {
+        &record::ClaudeRecorder
     }
 
     fn writer(&self, _facts: &Facts) -> Result<&dyn Writer> {

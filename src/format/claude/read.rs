@@ -12,7 +12,7 @@ use crate::{
     fact::{Carrier, Claim, Ending, Fact, Facts, Header, Key, Role, Tokens, Usage},
     finding::{Code, Finding},
     format::{
-        Fault, Reader,
+        Fault, Reader, id,
         json::{self, count, place},
     },
     log::Line,
@@ -218,6 +218,13 @@ impl ClaudeReader {
             "cost-state" => {
                 let claims = claims(line, record.model_usage, facts);
                 return facts.claim(claims);
+            }
+            "side-question" => {
+                let mark: wire::Mark<'_> = wire::read(record.sessctl).unwrap_or_default();
+                if let Some(pane) = text(mark.btw_id) {
+                    let pane = facts.id(&pane);
+                    facts.state(json::index(line), Fact::Pointed(pane));
+                }
             }
             "last-prompt" => {
                 facts.prompts.told = owned(record.last_prompt).or(facts.prompts.told.take());
@@ -455,18 +462,16 @@ fn system(line: Line<'_>, uuid: &str, record: &wire::Record<'_>, facts: &mut Fac
 
 /// A framing or note of ours and its id. A fork gives the line another one, and keeps the first in `forkedFrom`.
 fn carrier(uuid: &str, record: &wire::Record<'_>) -> Option<(Carrier, String)> {
-    const NOTE: &str = "5e55c711";
-    const FRAMING: &str = "5e55c710";
     let from: wire::ForkedFrom<'_> = wire::read(record.forked_from).unwrap_or_default();
     let original = text(from.message_uuid).filter(|id| id.starts_with("5e55c71"));
     let mark: wire::Mark<'_> = wire::read(record.sessctl).unwrap_or_default();
-    let ours = |id: &str| id.starts_with(NOTE) || id.starts_with(FRAMING);
+    let ours = |id: &str| id.starts_with(id::NOTE) || id.starts_with(id::FRAMING);
     let id = if ours(uuid) { uuid } else { original.as_deref().unwrap_or(uuid) };
     let carrier = match text(mark.kind).as_deref() {
         Some("note") => Carrier::Note,
         Some("framing") => Carrier::Framing,
-        _ if id.starts_with(NOTE) => Carrier::Note,
-        _ if id.starts_with(FRAMING) => Carrier::Framing,
+        _ if id.starts_with(id::NOTE) => Carrier::Note,
+        _ if id.starts_with(id::FRAMING) => Carrier::Framing,
         _ => return None,
     };
     Some((carrier, id.to_owned()))

@@ -232,6 +232,8 @@ pub(super) struct Replacement<'a> {
 pub(super) struct Mark<'a> {
     #[serde(borrow)]
     pub kind: Option<&'a RawValue>,
+    #[serde(rename = "btwId", borrow)]
+    pub btw_id: Option<&'a RawValue>,
 }
 
 /// What a progress line tells of a subagent: its record, or only the message of that.

@@ -15,7 +15,7 @@ use crate::{
     fact::{Carrier, Fact, Facts},
     finding::{Code, Finding},
     format::{
-        Adopted, Birth, Writer,
+        Adopted, Birth, Writer, id,
         json::{self, range},
         seam::{Context, Note, Tip, malformed},
     },
@@ -298,16 +298,8 @@ impl Writer for ClaudeWriter {
     }
 
     fn mark(&self, note: &Note) -> String {
-        let prefix = if note.carrier == Carrier::Note { "5e55c711" } else { "5e55c710" };
-        let d = &note.digest;
-        format!(
-            "{prefix}-{}-8{}-{}{}-{}",
-            &d[..4],
-            &d[4..7],
-            variant(&d[7..8]),
-            &d[8..11],
-            &d[11..23]
-        )
+        let prefix = if note.carrier == Carrier::Note { id::NOTE } else { id::FRAMING };
+        id::marked(prefix, &note.digest)
     }
 }
 
@@ -438,15 +430,10 @@ fn reborn(child: &str, id: &str) -> String {
         &d[..8],
         &d[8..12],
         &d[12..15],
-        variant(&d[15..16]),
+        id::variant(d.as_bytes()[15]),
         &d[16..19],
         &d[19..31]
     )
-}
-
-/// The digit that marks a UUID's variant, by the low bits of another.
-fn variant(digit: &str) -> char {
-    ['8', '9', 'a', 'b'][usize::from_str_radix(digit, 16).unwrap_or(0) & 3]
 }
 
 fn is_uuid(text: &str) -> bool {

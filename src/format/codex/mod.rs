@@ -7,13 +7,14 @@
 mod history;
 mod layout;
 mod read;
+mod record;
 mod tally;
 mod wire;
 mod write;
 
 use std::ops::Range;
 
-use super::{Format, Head, Layout, Message, Reader, Unfolded, Writer};
+use super::{Format, Head, Layout, Message, Reader, Unfolded, Writer, record::Recorder};
 use crate::{
     error::{Error, Result},
     fact::{Base, Fact, Facts, Id},
@@ -127,6 +128,10 @@ impl Format for Codex {
 
     fn layout(&self) -> &dyn Layout {
         &layout::CodexLayout
+    }
+
+    fn recorder(&self) -> &dyn Recorder {
+        &record::CodexRecorder
     }
 
     fn writer(&self, facts: &Facts) -> Result<&dyn Writer> {

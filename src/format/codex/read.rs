@@ -12,7 +12,7 @@ use crate::{
     fact::{Carrier, Ending, Fact, Facts, Header, Id, Role},
     finding::Code,
     format::{
-        Fault, Reader,
+        Fault, Reader, id,
         json::{self, Text, place},
     },
     log::Line,
@@ -202,6 +202,7 @@ impl CodexReader {
     ) {
         let text = |text: &Option<Text<'_>>| text.as_ref().map(Text::owned);
         let (subagent, spawner) = meta.spawned();
+        let errand = meta.errand();
         let created = meta.timestamp.as_ref().and_then(|time| parse_time(&time.0));
         let id = text(&meta.id).unwrap_or_default();
         let parent =
@@ -225,7 +226,8 @@ impl CodexReader {
             parent,
             created,
             seed_length: meta.subagent_history_start_ordinal.map(u64::from),
-            subagent,
+            subagent: subagent && errand.is_none(),
+            errand,
             ..Header::default()
         });
     }
@@ -336,9 +338,9 @@ impl CodexReader {
             }
             Role::Developer => {
                 let id = item.id.as_ref().map_or("", |id| id.0.as_ref());
-                let carrier = match id.get(..12) {
-                    Some(write::NOTE) => Carrier::Note,
-                    Some(write::FRAMING) if self.frames(id, words().as_deref(), facts) => {
+                let carrier = match id.strip_prefix("msg_").and_then(|id| id.get(..8)) {
+                    Some(id::NOTE) => Carrier::Note,
+                    Some(id::FRAMING) if self.frames(id, words().as_deref(), facts) => {
                         Carrier::Framing
                     }
                     _ => return,

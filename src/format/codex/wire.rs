@@ -196,6 +196,13 @@ impl Meta<'_> {
             spawn.and_then(|spawn| spawn.thread_spawn).and_then(|spawn| spawn.parent_thread_id);
         (true, parent.map(|parent| parent.owned()))
     }
+
+    /// What else than a part of the task was asked of it: `side_question` is what we write.
+    pub fn errand(&self) -> Option<&'static str> {
+        let source: Source<'_> = serde_json::from_str(self.source?.get()).ok()?;
+        let agent: Other<'_> = serde_json::from_str(source.subagent?.get()).ok()?;
+        (agent.other.0 == "side_question").then_some("aside")
+    }
 }
 
 #[derive(Deserialize)]
@@ -208,6 +215,12 @@ struct Source<'a> {
 struct Spawn<'a> {
     #[serde(borrow)]
     thread_spawn: Option<SpawnOf<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Other<'a> {
+    #[serde(borrow)]
+    other: Text<'a>,
 }
 
 #[derive(Deserialize)]

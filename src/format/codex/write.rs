@@ -3,14 +3,13 @@
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use sha2::{Digest, Sha256};
 
 use super::{PAGINATED, number, wire};
 use crate::{
     error::Result,
     fact::{Carrier, Fact, Facts},
     format::{
-        Adopted, Writer,
+        Adopted, Writer, id,
         json::{self, range},
         seam::{Context, Note, Tip, malformed},
     },
@@ -18,10 +17,6 @@ use crate::{
 };
 
 pub(super) struct CodexWriter;
-
-/// How the ids of our messages begin.
-pub(super) const NOTE: &str = "msg_5e55c711";
-pub(super) const FRAMING: &str = "msg_5e55c710";
 
 #[derive(Serialize)]
 struct Line<'a, T> {
@@ -193,9 +188,7 @@ impl Writer for CodexWriter {
                 end_byte_offset: base.bytes,
             }),
             multi_agent_version: parent.multi_agent_version,
-            context_window: parent
-                .context_window
-                .map(|_| Window { window_id: uuid("", &digest(&["sessctl/window/1", &birth.id])) }),
+            context_window: parent.context_window.map(|_| Window { window_id: window(&birth.id) }),
             git: parent.git,
         };
         let ordinal = paginated.then(|| base.map_or(0, |base| base.end));
@@ -314,9 +307,15 @@ impl Writer for CodexWriter {
     }
 
     fn mark(&self, note: &Note) -> String {
-        let prefix = if note.carrier == Carrier::Note { NOTE } else { FRAMING };
-        uuid(prefix, &note.digest)
+        let prefix = if note.carrier == Carrier::Note { id::NOTE } else { id::FRAMING };
+        format!("msg_{}", id::marked(prefix, &note.digest))
     }
+}
+
+/// The id of a child's context window.
+fn window(child: &str) -> String {
+    let digest = id::digest(&["sessctl/window/1", child]);
+    id::marked(&digest[23..31], &digest)
 }
 
 fn tag(carrier: Carrier) -> &'static str {
@@ -333,20 +332,7 @@ pub(super) fn framing_id(own: &str, words: &str) -> String {
         .strip_prefix(&format!("<{tag}>\n"))
         .and_then(|words| words.strip_suffix(&format!("\n</{tag}>")))
         .unwrap_or(words);
-    uuid(FRAMING, &digest(&["sessctl/framing/1", own, text]))
-}
-
-fn digest(parts: &[&str]) -> String {
-    json::hex(&Sha256::digest(json::line(parts)))
-}
-
-/// A digest as a `UUIDv8`, behind `prefix` in place of the first eight digits.
-fn uuid(prefix: &str, d: &str) -> String {
-    let digit = d.as_bytes()[7];
-    let low = if digit.is_ascii_digit() { digit - b'0' } else { digit - b'a' + 10 } & 3;
-    let variant = ['8', '9', 'a', 'b'][usize::from(low)];
-    let prefix = if prefix.is_empty() { &d[23..31] } else { prefix };
-    format!("{prefix}-{}-8{}-{variant}{}-{}", &d[..4], &d[4..7], &d[8..11], &d[11..23])
+    format!("msg_{}", id::marked(id::FRAMING, &id::digest(&["sessctl/framing/1", own, text])))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::super::{Birth, Layout};
-use crate::{env::Env, log::Encoding};
+use crate::{env::Env, fact::Header, log::Encoding};
 
 pub(super) struct DshLayout;
 
@@ -37,6 +37,14 @@ impl Layout for DshLayout {
     fn name_id(&self, path: &Path) -> Option<String> {
         self.root_of(path)?;
         unescape(path.parent()?.file_name()?.to_str()?)
+    }
+
+    fn placed(&self, path: &Path, header: &mut Header) {
+        // What we keep in the folder of a session, where the harness looks for nothing.
+        let above = path.parent().and_then(Path::parent);
+        if above.is_some_and(|above| above.ends_with("side")) {
+            header.errand = Some("aside");
+        }
     }
 
     fn root_of(&self, path: &Path) -> Option<PathBuf> {

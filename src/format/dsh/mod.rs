@@ -5,11 +5,12 @@
 
 mod layout;
 mod read;
+mod record;
 mod surface;
 mod wire;
 mod write;
 
-use super::{Format, Head, Layout, Message, Reader, Unfolded, Writer};
+use super::{Format, Head, Layout, Message, Reader, Unfolded, Writer, record::Recorder};
 use crate::{
     error::{Error, Result},
     fact::{Fact, Facts, Id},
@@ -77,6 +78,10 @@ impl Format for Dsh {
 
     fn layout(&self) -> &dyn Layout {
         &layout::DshLayout
+    }
+
+    fn recorder(&self) -> &dyn Recorder {
+        &record::DshRecorder
     }
 
     fn writer(&self, facts: &Facts) -> Result<&dyn Writer> {

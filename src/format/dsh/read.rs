@@ -221,6 +221,10 @@ impl DshReader {
                 }
             }
             wire::Body::StepStart => facts.state(at, Fact::Stepped),
+            wire::Body::Pointer(pointer) => {
+                let pane = facts.id(&pointer.btw_id.0);
+                facts.state(at, Fact::Pointed(pane));
+            }
             wire::Body::Setting(kind) => facts.state(at, Fact::Setting(kind)),
             wire::Body::Chunks(_) | wire::Body::Other => {}
         }

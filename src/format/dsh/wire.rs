@@ -89,7 +89,16 @@ pub(super) enum Body<'a> {
     StepStart,
     /// A setting, by its kind.
     Setting(u8),
+    /// Our link to the transcript of a pane.
+    Pointer(Pointer<'a>),
     Other,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Pointer<'a> {
+    #[serde(borrow)]
+    pub btw_id: Text<'a>,
 }
 
 impl<'a> Body<'a> {
@@ -121,6 +130,7 @@ impl<'a> Body<'a> {
             "sandbox/mode" => Self::Setting(1),
             "approval/policy" => Self::Setting(2),
             "model/selection" => Self::Setting(3),
+            "plugin:sessctl/side" => serde_json::from_str(data).map_or(Self::Other, Self::Pointer),
             _ => Self::Other,
         })
     }

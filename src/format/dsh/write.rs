@@ -21,21 +21,21 @@ pub(super) struct DshWriter;
 /// Absent fields are omitted, never null; keys of our own are refused by newer harnesses.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Header<'a> {
-    r#type: &'static str,
-    version: u32,
-    id: &'a str,
-    created_at: i64,
+pub(super) struct Header<'a> {
+    pub r#type: &'static str,
+    pub version: u32,
+    pub id: &'a str,
+    pub created_at: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    cwd: Option<&'a str>,
-    parent_session: &'a str,
+    pub cwd: Option<&'a str>,
+    pub parent_session: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    seed_length: Option<u64>,
+    pub seed_length: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    is_seeded: Option<bool>,
-    delegation_depth: u32,
+    pub is_seeded: Option<bool>,
+    pub delegation_depth: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
-    agent_preset: Option<&'a str>,
+    pub agent_preset: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -47,6 +47,8 @@ struct Event<T> {
     data: T,
     #[serde(skip_serializing_if = "Option::is_none")]
     surface_op: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ignorable: Option<bool>,
 }
 
 #[derive(Serialize)]
@@ -120,7 +122,7 @@ impl LastTime<'_> {
 
 impl Tip {
     /// One more event, no older than the last.
-    fn event<T: Serialize>(
+    pub(super) fn event<T: Serialize>(
         &mut self,
         kind: &'static str,
         at: DateTime<Utc>,
@@ -128,7 +130,22 @@ impl Tip {
         surface_op: Option<&'static str>,
     ) -> Vec<u8> {
         self.time = self.time.max(at.timestamp_millis());
-        let event = Event { r#type: kind, seq: self.seq, time: self.time, data, surface_op };
+        let (seq, time) = (self.seq, self.time);
+        let event = Event { r#type: kind, seq, time, data, surface_op, ignorable: None };
+        self.seq += 1;
+        json::line(&event)
+    }
+
+    /// One more event that a harness skips which does not know it.
+    pub(super) fn ignorable<T: Serialize>(
+        &mut self,
+        kind: &'static str,
+        at: DateTime<Utc>,
+        data: T,
+    ) -> Vec<u8> {
+        self.time = self.time.max(at.timestamp_millis());
+        let (seq, time, ignorable) = (self.seq, self.time, Some(true));
+        let event = Event { r#type: kind, seq, time, data, surface_op: None, ignorable };
         self.seq += 1;
         json::line(&event)
     }

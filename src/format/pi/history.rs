@@ -7,10 +7,13 @@ use crate::{
     format::{Message, Origin},
 };
 
-/// The messages in order.
-pub(super) fn of(facts: &Facts, path: &[u32]) -> Vec<Message> {
+use super::wire::Dialect;
+
+/// The messages in order. prime 0.8.0 knows neither edits nor system messages of a compaction.
+pub(in crate::format) fn of(facts: &Facts, path: &[u32], dialect: Dialect) -> Vec<Message> {
     let (selection, kept) = select(facts, path);
-    let edits = edits(facts, &selection);
+    let modern = dialect == Dialect::Pi;
+    let edits = if modern { edits(facts, &selection) } else { HashMap::new() };
     let mut messages = Vec::new();
     for (position, &line) in selection.iter().enumerate() {
         let summary = compacted(facts, line).is_some();
@@ -20,7 +23,7 @@ pub(super) fn of(facts: &Facts, path: &[u32]) -> Vec<Message> {
         let sent = !facts.of(line).any(|fact| fact == Fact::Unsent);
         for fact in facts.of(line) {
             let Fact::Said(role, place) = fact else { continue };
-            if role == Role::System && kept.contains(&position) {
+            if role == Role::System && if modern { kept.contains(&position) } else { summary } {
                 continue;
             }
             let edit = record(facts, line).and_then(|id| edits.get(&id));

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::super::{Birth, Layout};
-use crate::{env::Env, log::Encoding};
+use super::super::{Birth, Layout, Sidecar};
+use crate::{env::Env, fact::Header, log::Encoding};
 
 pub(super) struct PiLayout;
 
@@ -37,8 +37,15 @@ impl Layout for PiLayout {
         (shape == "0000-00-00T00-00-00-000Z" && self.valid_id(id)).then(|| id.to_owned())
     }
 
+    fn placed(&self, path: &Path, header: &mut Header) {
+        if pane_of(path).is_some() {
+            header.errand = Some("aside");
+        }
+    }
+
     fn root_of(&self, path: &Path) -> Option<PathBuf> {
-        let project = path.parent()?;
+        // The transcript of a pane lies two folders deeper.
+        let project = pane_of(path).unwrap_or(path).parent()?;
         let sessions = project.parent()?;
         let name = project.file_name()?.to_str()?;
         let known =
@@ -56,11 +63,27 @@ impl Layout for PiLayout {
         parent.with_file_name(file_name(birth))
     }
 
+    fn beside_log(&self, path: &Path) -> Option<PathBuf> {
+        Some(path.with_file_name(self.name_id(path)?))
+    }
+
+    fn sidecar(&self, name: &Path) -> Option<Sidecar> {
+        // Each is a session of its own id, so that a copy would be the same session twice.
+        let aside = pane_of(name).is_some() && name.extension().is_some_and(|end| end == "jsonl");
+        aside.then_some(Sidecar { kind: "asides", counts: true, carried: false, lines: false })
+    }
+
     fn opens(&self, id: &str, path: &Path, in_store: bool) -> Vec<String> {
         // 1.6.0 and 0.73.1 take an id only where they look for sessions, a path anywhere.
         let session = if in_store { id.to_owned() } else { path.display().to_string() };
         vec!["pi".into(), "--session".into(), session]
     }
+}
+
+/// The folder of the session that a transcript in a folder `btw-<pane>` belongs to.
+fn pane_of(path: &Path) -> Option<&Path> {
+    let pane = path.parent()?;
+    pane.file_name()?.to_str()?.starts_with("btw-").then(|| pane.parent()).flatten()
 }
 
 fn file_name(birth: &Birth) -> String {

@@ -3,13 +3,14 @@
 //! A log is a header and a tree of entries; the leaf is the last entry of the file. There are no turn records. Facts
 //! were established by running 0.27.9, 0.32.3, 0.73.1 and 1.6.0.
 
-mod history;
+pub(super) mod history;
 mod layout;
-mod read;
-mod wire;
-mod write;
+pub(super) mod read;
+pub(super) mod record;
+pub(super) mod wire;
+pub(super) mod write;
 
-use super::{Format, Head, Layout, Message, Reader, Unfolded, Writer};
+use super::{Format, Head, Layout, Message, Reader, Unfolded, Writer, record::Recorder};
 use crate::{
     error::Result,
     fact::{Fact, Facts, Id},
@@ -32,11 +33,7 @@ impl Format for Pi {
     }
 
     fn claims(&self, head: &Head<'_>) -> bool {
-        // The first object must be the header. DSH headers begin alike but have no `timestamp`, prime's have `rlmDepth`.
-        let header = head.lines().find_map(|line| serde_json::from_slice::<wire::Claim>(line).ok());
-        header.is_some_and(|claim| {
-            claim.kind == "session" && claim.timestamp.is_some() && claim.rlm_depth.is_none()
-        })
+        wire::dialect(head) == Some(wire::Dialect::Pi)
     }
 
     fn reader(&self) -> Box<dyn Reader> {
@@ -53,7 +50,7 @@ impl Format for Pi {
     }
 
     fn history(&self, facts: &Facts, path: &[u32]) -> Vec<Message> {
-        history::of(facts, path)
+        history::of(facts, path, wire::Dialect::Pi)
     }
 
     fn seed(&self, _facts: &Facts, _path: &[u32]) -> Option<usize> {
@@ -68,7 +65,11 @@ impl Format for Pi {
         &layout::PiLayout
     }
 
+    fn recorder(&self) -> &dyn Recorder {
+        &record::PiRecorder(wire::Dialect::Pi)
+    }
+
     fn writer(&self, _facts: &Facts) -> Result<&dyn Writer> {
-        Ok(&write::PiWriter)
+        Ok(&write::PiWriter(wire::Dialect::Pi))
     }
 }

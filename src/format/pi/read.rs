@@ -20,12 +20,14 @@ use crate::{
 
 /// Reads one pi log.
 #[derive(Default)]
-pub(super) struct PiReader {
+pub(in crate::format) struct PiReader {
     /// The ids of version 1 entries, which have none on disk: entry number, counted with the header as 0.
     made: Vec<Id>,
     /// The model in force, for usage that does not name one.
     model: Option<Arc<str>>,
     provider: Option<Arc<str>>,
+    /// A digest of the id of the entry read last.
+    pub last: u64,
 }
 
 impl Reader for PiReader {
@@ -98,6 +100,7 @@ impl PiReader {
             let Some(id) = &entry.id else {
                 return Err(serde_json::Error::custom("an entry without an id").into());
             };
+            self.last = xxh3_64(id.0.as_bytes());
             (facts.id(&id.0), entry.parent_id.as_ref().map(|parent| facts.id(&parent.0)))
         };
         let text = entry.timestamp.as_ref().map_or("", |text| text.0.as_ref());
@@ -154,6 +157,15 @@ impl PiReader {
                 self.provider = entry.provider.as_ref().map(|text| facts.word(&text.0));
             }
             "thinking_level_change" => facts.state(number, Fact::Setting(1)),
+            "custom"
+                if entry.custom_type.as_ref().is_some_and(|kind| kind.0 == "side_question") =>
+            {
+                let data = entry.data.and_then(|raw| serde_json::from_str(raw.get()).ok());
+                if let Some(wire::SideQuestion { btw_id }) = data {
+                    let pane = facts.id(&btw_id.0);
+                    facts.state(number, Fact::Pointed(pane));
+                }
+            }
             _ => {}
         }
     }
@@ -311,7 +323,7 @@ impl PiReader {
 }
 
 /// The counters as disjoint ones; what is written for an hour is a part of what is written.
-fn tokens(usage: &wire::Usage<'_>) -> Tokens {
+pub(in crate::format) fn tokens(usage: &wire::Usage<'_>) -> Tokens {
     let cache_write = json::count(usage.cache_write);
     let cache_write_1h = json::count(usage.cache_write_1h).min(cache_write);
     Tokens {
@@ -326,9 +338,13 @@ fn tokens(usage: &wire::Usage<'_>) -> Tokens {
 
 /// Whether an entry is older than the session it stands in, and so a copy.
 fn inherited(entry: &wire::Entry<'_>, facts: &Facts) -> bool {
+    is_older(entry.timestamp.as_ref().and_then(|text| parse_time(&text.0)), facts)
+}
+
+/// Whether a time is before the beginning of the session, if that came from another one.
+pub(in crate::format) fn is_older(at: Option<DateTime<Utc>>, facts: &Facts) -> bool {
     let header = facts.header.as_ref().filter(|header| header.parent.is_some());
     let created = header.and_then(|header| header.created);
-    let at = entry.timestamp.as_ref().and_then(|text| parse_time(&text.0));
     at.zip(created).is_some_and(|(at, created)| at < created)
 }
 
@@ -384,6 +400,6 @@ fn carrier<'a>(entry: &wire::Entry<'a>) -> Option<(Carrier, Option<Text<'a>>)> {
     }
 }
 
-fn parse_time(text: &str) -> Option<DateTime<Utc>> {
+pub(in crate::format) fn parse_time(text: &str) -> Option<DateTime<Utc>> {
     DateTime::parse_from_rfc3339(text).ok().map(|time| time.to_utc())
 }

@@ -5,11 +5,18 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::super::{Unfolded, json::Text};
+use super::super::{Head, Unfolded, json::Text};
 
-/// What tells a pi header from others.
+/// Whose session it is. prime 0.8.0 grew out of pi; the two differ in folders, some entries and two header fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::format) enum Dialect {
+    Pi,
+    Prime,
+}
+
+/// What tells a header from others, and one dialect from the other.
 #[derive(Deserialize)]
-pub(super) struct Claim<'a> {
+pub(in crate::format) struct Claim<'a> {
     #[serde(rename = "type", borrow)]
     pub kind: Cow<'a, str>,
     #[serde(borrow)]
@@ -18,9 +25,31 @@ pub(super) struct Claim<'a> {
     pub rlm_depth: Option<&'a RawValue>,
 }
 
+/// Entries that only prime writes.
+const PRIMES: &[&str] = &[
+    "service_tier_change",
+    "child_usage_attributed",
+    "session_state",
+    "agent_status",
+    "git_state",
+];
+
+/// The dialect of a log that begins like this, if it is either. The first object must be the header. DSH headers begin
+/// alike but have no `timestamp`. prime's have `rlmDepth`, but for old ones, which entries of its own give away.
+pub(in crate::format) fn dialect(head: &Head<'_>) -> Option<Dialect> {
+    let mut records =
+        head.lines().filter_map(|line| serde_json::from_slice::<Claim<'_>>(line).ok());
+    let header =
+        records.next().filter(|claim| claim.kind == "session" && claim.timestamp.is_some())?;
+    let is_primes = header.rlm_depth.is_some()
+        || PRIMES.iter().any(|kind| memchr::memmem::find(head.0, kind.as_bytes()).is_some())
+            && records.any(|claim| PRIMES.contains(&claim.kind.as_ref()));
+    Some(if is_primes { Dialect::Prime } else { Dialect::Pi })
+}
+
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Header<'a> {
+pub(in crate::format) struct Header<'a> {
     #[serde(borrow)]
     pub id: Text<'a>,
     #[serde(borrow)]
@@ -39,7 +68,7 @@ pub(super) struct Header<'a> {
 /// Any line: the envelope, and what the types put beside it.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Entry<'a> {
+pub(in crate::format) struct Entry<'a> {
     #[serde(rename = "type", borrow)]
     pub kind: Text<'a>,
     #[serde(borrow)]
@@ -71,6 +100,8 @@ pub(super) struct Entry<'a> {
     #[serde(borrow)]
     pub details: Option<&'a RawValue>,
     #[serde(borrow)]
+    pub data: Option<&'a RawValue>,
+    #[serde(borrow)]
     pub target_id: Option<Text<'a>>,
     #[serde(borrow)]
     pub label: Option<Text<'a>>,
@@ -88,7 +119,7 @@ pub(super) struct Entry<'a> {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Message<'a> {
+pub(in crate::format) struct Message<'a> {
     #[serde(borrow)]
     pub role: Text<'a>,
     #[serde(borrow)]
@@ -121,7 +152,7 @@ pub(super) struct Message<'a> {
 /// missing, null or no number is zero.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct Usage<'a> {
+pub(in crate::format) struct Usage<'a> {
     #[serde(borrow)]
     pub input: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -139,13 +170,13 @@ pub(super) struct Usage<'a> {
 }
 
 #[derive(Deserialize)]
-pub(super) struct Cost {
+pub(in crate::format) struct Cost {
     pub total: Option<f64>,
 }
 
 /// A block of a message's content, with what the views need.
 #[derive(Deserialize)]
-pub(super) struct Block<'a> {
+pub(in crate::format) struct Block<'a> {
     #[serde(rename = "type", borrow)]
     pub kind: Text<'a>,
     #[serde(borrow)]
@@ -160,15 +191,23 @@ pub(super) struct Block<'a> {
 
 /// What identifies a framing or note of ours.
 #[derive(Deserialize)]
-pub(super) struct Details<'a> {
+pub(in crate::format) struct Details<'a> {
     #[serde(borrow)]
     pub kind: Option<Text<'a>>,
     #[serde(borrow)]
     pub id: Option<Text<'a>>,
 }
 
+/// A link to the transcript of a pane.
 #[derive(Deserialize)]
-pub(super) struct Replacement<'a> {
+#[serde(rename_all = "camelCase")]
+pub(in crate::format) struct SideQuestion<'a> {
+    #[serde(borrow)]
+    pub btw_id: Text<'a>,
+}
+
+#[derive(Deserialize)]
+pub(in crate::format) struct Replacement<'a> {
     #[serde(borrow)]
     pub content: Option<&'a RawValue>,
 }
@@ -183,12 +222,12 @@ struct Shell<'a> {
 }
 
 /// Whether a raw value is `true`.
-pub(super) fn is_true(value: Option<&RawValue>) -> bool {
+pub(in crate::format) fn is_true(value: Option<&RawValue>) -> bool {
     value.is_some_and(|value| value.get() == "true")
 }
 
 /// A message's value: a string, blocks, or the whole message of a shell command.
-pub(super) fn unfold(body: &[u8]) -> Unfolded {
+pub(in crate::format) fn unfold(body: &[u8]) -> Unfolded {
     let mut unfolded = Unfolded::default();
     match body.first() {
         Some(b'"') => {

@@ -5,29 +5,42 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
+use super::wire::Dialect;
 use crate::{
     error::{Error, Result},
     fact::{Carrier, Fact, Facts},
     format::{
-        Adopted, Writer,
+        Adopted, Writer, id,
         json::{self, range},
         seam::{Context, Note, Tip, malformed},
     },
     log::Splice,
 };
 
-pub(super) struct PiWriter;
+/// Writes pi's lines, and prime's, whose header says more.
+pub(in crate::format) struct PiWriter(pub Dialect);
 
+/// The first line of a session that came from another.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Header<'a> {
-    r#type: &'static str,
-    version: u32,
-    id: &'a str,
-    timestamp: String,
+pub(super) struct Header<'a> {
+    pub r#type: &'static str,
+    pub version: u32,
+    pub id: &'a str,
+    pub timestamp: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    cwd: Option<&'a str>,
-    parent_session: String,
+    pub cwd: Option<&'a str>,
+    pub parent_session: String,
+    /// prime's: without it prime derives one and rewrites the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rlm_depth: Option<u64>,
+}
+
+/// How deep below a session of a person a prime session is.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Depth {
+    rlm_depth: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -100,6 +113,9 @@ struct RoleOf<'a> {
 impl Writer for PiWriter {
     fn header(&self, context: Context<'_>) -> Vec<u8> {
         let birth = context.birth;
+        // A fork is as deep as its source.
+        let depth = || serde_json::from_slice::<Depth>(context.header).unwrap_or_default();
+        let depth = (self.0 == Dialect::Prime).then(|| depth().rlm_depth.unwrap_or(0));
         json::line(&Header {
             r#type: "session",
             version: 3,
@@ -107,6 +123,7 @@ impl Writer for PiWriter {
             timestamp: json::timestamp(birth.at),
             cwd: birth.cwd.as_deref(),
             parent_session: birth.parent_path.display().to_string(),
+            rlm_depth: depth,
         })
     }
 
@@ -197,8 +214,9 @@ impl Writer for PiWriter {
     ) -> Vec<u8> {
         let short = note.digest[..8].to_owned();
         // On a collision inside the file the whole digest in the form of a UUID.
-        let id = if taken(&short) { note_uuid(note) } else { short };
         let is_note = note.carrier == Carrier::Note;
+        let prefix = if is_note { id::NOTE } else { id::FRAMING };
+        let id = if taken(&short) { id::marked(prefix, &note.digest) } else { short };
         let line = json::line(&CustomMessage {
             r#type: "custom_message",
             custom_type: "sidechat",
@@ -290,20 +308,11 @@ fn identify(splice: &mut Splice, line: &[u8], old: &Pointers<'_>, id: Vec<u8>, p
 }
 
 /// Eight hex digits like the client's, which depend on `parts` alone, so that a repeated request writes the same bytes.
-fn short_id(parts: &[&str]) -> String {
+pub(super) fn short_id(parts: &[&str]) -> String {
     let mut hash = Sha256::new();
     for part in parts {
         hash.update(part);
         hash.update([0]);
     }
     crate::format::json::hex(&hash.finalize()[..4])
-}
-
-/// The digest as a UUID of version 8, whose first digits tell what it is.
-fn note_uuid(note: &Note) -> String {
-    let prefix = if note.carrier == Carrier::Note { "5e55c711" } else { "5e55c710" };
-    let d = &note.digest;
-    let variant = ['8', '9', 'a', 'b']
-        [d[7..8].chars().next().and_then(|digit| digit.to_digit(4 * 4)).unwrap_or(0) as usize & 3];
-    format!("{prefix}-{}-8{}-{variant}{}-{}", &d[..4], &d[4..7], &d[8..11], &d[11..23])
 }
