@@ -37,6 +37,7 @@ pub fn check(report: &Value) {
     let names: &[&str] = match command {
         "snapshot" => &["snapshot", "snapshot-check"],
         "replay" => &["replay", "list"],
+        "side" => &["side", "side-record"],
         known if schemas().contains_key(known) => &[known],
         _ => &["failure"],
     };
