@@ -19,6 +19,11 @@ deny:
 bench:
     cargo bench --bench read
 
+# The page of `replay --view html` in a real browser (wants chromium and chromedriver); screenshots go to the folder
+browser shots="target/shots":
+    cargo build
+    scripts/browser.py target/debug/sessctl {{shots}}
+
 # CPU and memory of a fork beside those of cp, as ratios of one run
 ratios size="256":
     cargo build --release

@@ -280,7 +280,7 @@ _sessctl() {
                     return 0
                     ;;
                 --view)
-                    COMPREPLY=($(compgen -W "transcript messages provider turns lineage" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "transcript messages provider turns lineage html" -- "${cur}"))
                     return 0
                     ;;
                 --leaf)

@@ -146,7 +146,8 @@ complete -c sessctl -n "__fish_sessctl_using_subcommand replay" -l view -d 'What
 messages\t'What the model sees, one message a line'
 provider\t'The messages as the next request would carry them'
 turns\t'The turns, one a line'
-lineage\t'Parent, forks, side sessions and merges'"
+lineage\t'Parent, forks, side sessions and merges'
+html\t'One page of the whole family, for a browser'"
 complete -c sessctl -n "__fish_sessctl_using_subcommand replay" -l leaf -d 'The branch to look at, by any record on it' -r
 complete -c sessctl -n "__fish_sessctl_using_subcommand replay" -l allow -d 'Keep lines with this kind of damage as they are, and go on' -r
 complete -c sessctl -n "__fish_sessctl_using_subcommand replay" -l out -d 'Write the view to a file; - is standard output' -r -F

@@ -24,16 +24,16 @@ const DEEPEST: usize = 64;
 /// One member of a family.
 #[derive(Clone, Serialize, JsonSchema)]
 pub struct Member {
-    depth: usize,
-    kind: String,
-    id: String,
-    title: Option<String>,
-    format: &'static str,
-    path: PathBuf,
-    parent: Option<String>,
-    created: Option<DateTime<Utc>>,
+    pub depth: usize,
+    pub kind: String,
+    pub id: String,
+    pub title: Option<String>,
+    pub format: &'static str,
+    pub path: PathBuf,
+    pub parent: Option<String>,
+    pub created: Option<DateTime<Utc>>,
     /// Where the parent was cut, if the journal knows.
-    boundary: Option<Map<String, Value>>,
+    pub boundary: Option<Map<String, Value>>,
     /// Notes that came back into it.
     merges: Vec<MergeRow>,
 }

@@ -1,5 +1,6 @@
 //! `sessctl replay`
 
+mod html;
 mod transcript;
 mod verdict;
 mod view;
@@ -185,6 +186,10 @@ pub(super) fn run(run: &Run, args: &Args, output: &Output) -> Result<Answer> {
         let message = "no session was named: give a path, an id, =TITLE, - or `--last`";
         return Err(Error::BadUsage(message.into()));
     }
+    if args.view == Some(View::Html) && args.turns.is_some() {
+        let message = "a page shows whole sessions; `--turns` has no place on it";
+        return Err(Error::BadUsage(message.into()));
+    }
     let picks = picks(args)?;
     let no_view = args.view.is_none() && (verdict_only(args) || output.is_json());
     if args.out.is_some() && (no_view || picks.len() > 1) {
@@ -347,6 +352,19 @@ fn show(
     let width = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
     let terminal = to_file.is_none() && io::stdout().is_terminal();
     let reading = Reading { findings: &own, steps: &steps, width: width.filter(|_| terminal) };
+    if kind == View::Html {
+        if terminal {
+            let message = "a page is for a browser, not for a terminal; `--out FILE` writes it";
+            return Err(Error::BadUsage(message.into()));
+        }
+        let page = html::page(run, args, opened)?;
+        return match to_file {
+            None => output.write(page.as_bytes()).map(drop),
+            Some(path) => store::write_new(&run.env.absolute(path), 0o600, |out| {
+                Ok(out.write_all(page.as_bytes()))
+            }),
+        };
+    }
     if let Some(path) = to_file {
         let mut text = Vec::new();
         view.print(kind, run, opened, &reading, &mut |bytes| {

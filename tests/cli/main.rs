@@ -6,6 +6,7 @@ mod hints;
 mod home;
 mod lists;
 mod merges;
+mod pages;
 mod records;
 mod replays;
 mod schemas;

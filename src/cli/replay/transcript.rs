@@ -316,7 +316,7 @@ fn wrap(line: &str, width: usize) -> Vec<&str> {
 }
 
 /// What matters most of a call's arguments, on one line.
-pub(super) fn gist(arguments: &str) -> String {
+pub(in crate::cli::replay) fn gist(arguments: &str) -> String {
     const FIRST: [&str; 10] = [
         "command",
         "cmd",

@@ -28,6 +28,8 @@ pub enum View {
     Turns,
     /// Parent, forks, side sessions and merges
     Lineage,
+    /// One page of the whole family, for a browser
+    Html,
 }
 
 /// Everything the views are made of.
@@ -158,7 +160,7 @@ impl<'a> Rows<'a> {
             View::Messages | View::Transcript => self.messages(take),
             View::Provider => self.provider(take),
             View::Turns => self.each_turn(take),
-            View::Lineage => {
+            View::Lineage | View::Html => {
                 lineage::rows(run, opened)?.iter().try_for_each(|row| take(json(row)).map(drop))
             }
         }

@@ -1,0 +1,188 @@
+//! What the family used, per session and per day: bars, and the same as a table.
+
+use std::{collections::BTreeMap, fmt::Write as _};
+
+use super::{branch::Branch, grouped, text};
+use crate::{fact::Tokens, session::ledger::Ledger};
+
+/// Every completion once, by session and by day.
+#[derive(Default)]
+pub(super) struct Usage {
+    sessions: BTreeMap<String, Tokens>,
+    days: BTreeMap<String, Tokens>,
+    unrecorded: u64,
+}
+
+impl Usage {
+    /// The sums of a ledger.
+    pub fn of(ledger: &Ledger) -> Self {
+        let mut usage = Self { unrecorded: ledger.unrecorded, ..Self::default() };
+        for completion in &ledger.completions {
+            let day = completion.at.map(|at| at.format("%Y-%m-%d").to_string());
+            let day = day.unwrap_or_else(|| "no time".into());
+            usage
+                .sessions
+                .entry(completion.session.as_ref().to_owned())
+                .or_default()
+                .add(&completion.tokens);
+            usage.days.entry(day).or_default().add(&completion.tokens);
+        }
+        usage
+    }
+}
+
+/// The four parts of a sum, in the order of drawing: class, name, tokens.
+fn parts(tokens: &Tokens) -> [(&'static str, &'static str, u64); 4] {
+    [
+        ("u-in", "input", tokens.input),
+        ("u-cw", "cache write", tokens.cache_write_5m.saturating_add(tokens.cache_write_1h)),
+        ("u-cr", "cache read", tokens.cache_read),
+        ("u-out", "output", tokens.output),
+    ]
+}
+
+/// Draws both charts, or says that there is nothing to draw.
+pub(super) fn draw(out: &mut String, branches: &[Branch], usage: &Usage) {
+    out.push_str(
+        "<section class=\"card\" aria-labelledby=\"h-usage\">\n<h2 id=\"h-usage\">Usage</h2>\n",
+    );
+    if usage.sessions.is_empty() {
+        out.push_str("<p class=\"quiet\">No completion with recorded usage.</p>\n</section>\n");
+        return;
+    }
+    out.push_str("<p class=\"legend\">");
+    for (class, name, _) in parts(&Tokens::default()) {
+        let _ = write!(out, "<span class=\"swatch {class}\"></span> {name} ");
+    }
+    out.push_str("<span class=\"quiet\">tokens; every completion once, whatever was copied</span></p>\n<div class=\"charts\">\n");
+    sessions(out, branches, usage);
+    days(out, usage);
+    out.push_str("</div>\n");
+    if usage.unrecorded > 0 {
+        let _ = writeln!(
+            out,
+            "<p class=\"quiet\">{} calls left no usage.</p>",
+            grouped(usage.unrecorded)
+        );
+    }
+    out.push_str("</section>\n");
+}
+
+/// One bar for each session of the page that used something.
+fn sessions(out: &mut String, branches: &[Branch], usage: &Usage) {
+    const WIDTH: u64 = 360;
+    let most = usage.sessions.values().map(Tokens::total).max().unwrap_or(0).max(1);
+    let rows: Vec<(usize, String, &Tokens)> = {
+        let known = branches.iter().enumerate().filter_map(|(at, branch)| {
+            let title = if branch.title.is_empty() { &branch.id } else { &branch.title };
+            Some((at, title.chars().take(30).collect(), usage.sessions.get(&branch.id)?))
+        });
+        known.collect()
+    };
+    let height = rows.len() * 30 + 4;
+    let _ = writeln!(
+        out,
+        "<figure><figcaption>per session</figcaption>\n<svg class=\"bars\" viewBox=\"0 0 640 {height}\" width=\"640\" height=\"{height}\" role=\"img\" aria-label=\"tokens per session\">"
+    );
+    for (nth, (at, title, tokens)) in rows.iter().enumerate() {
+        let top = nth * 30 + 4;
+        let base = top + 15;
+        let _ = write!(
+            out,
+            "<a href=\"#s{at}\"><text class=\"label\" x=\"0\" y=\"{base}\">{}</text></a>",
+            text(title)
+        );
+        let mut x = 200;
+        for (class, name, count) in parts(tokens) {
+            let width = scaled(count, most, WIDTH);
+            if count > 0 {
+                let _ = write!(
+                    out,
+                    "<rect class=\"{class}\" x=\"{x}\" y=\"{top}\" width=\"{}\" height=\"20\"><title>{name} {}</title></rect>",
+                    width.max(1),
+                    grouped(count),
+                );
+                x += width.max(1);
+            }
+        }
+        let _ = writeln!(
+            out,
+            "<text class=\"count\" x=\"{}\" y=\"{base}\">{}</text>",
+            x + 6,
+            grouped(tokens.total())
+        );
+    }
+    out.push_str("</svg>\n");
+    table(out, "session", rows.iter().map(|(_, title, tokens)| (title.as_str(), *tokens)));
+    out.push_str("</figure>\n");
+}
+
+/// One bar for each day.
+fn days(out: &mut String, usage: &Usage) {
+    const HEIGHT: u64 = 120;
+    let most = usage.days.values().map(Tokens::total).max().unwrap_or(0).max(1);
+    let step = match usage.days.len() {
+        0..=12 => 48,
+        13..=40 => 16,
+        _ => 6,
+    };
+    let width = (usage.days.len() * step + 90).max(240);
+    let _ = writeln!(
+        out,
+        "<figure><figcaption>per day (UTC)</figcaption>\n<div class=\"scroll\"><svg class=\"bars\" viewBox=\"0 0 {width} 160\" width=\"{width}\" height=\"160\" role=\"img\" aria-label=\"tokens per day\">"
+    );
+    let _ = write!(
+        out,
+        "<text class=\"count\" x=\"0\" y=\"12\">{}</text><path class=\"axis\" d=\"M0 140.5 H{width}\"/>",
+        grouped(most)
+    );
+    for (nth, (day, tokens)) in usage.days.iter().enumerate() {
+        let x = 20 + nth * step;
+        let mut bottom = 140;
+        for (class, name, count) in parts(tokens) {
+            let height = scaled(count, most, HEIGHT);
+            if count > 0 {
+                let height = height.max(1);
+                bottom -= height;
+                let _ = write!(
+                    out,
+                    "<rect class=\"{class}\" x=\"{x}\" y=\"{bottom}\" width=\"{}\" height=\"{height}\"><title>{} {name} {}</title></rect>",
+                    step - step / 4,
+                    text(day),
+                    grouped(count),
+                );
+            }
+        }
+        // As many labels as there is room for.
+        if step >= 48 || nth == 0 || nth + 1 == usage.days.len() {
+            let short = day.get(5..).unwrap_or(day);
+            let _ = write!(out, "<text class=\"count\" x=\"{x}\" y=\"156\">{}</text>", text(short));
+        }
+    }
+    out.push_str("</svg></div>\n");
+    table(out, "day", usage.days.iter().map(|(day, tokens)| (day.as_str(), tokens)));
+    out.push_str("</figure>\n");
+}
+
+fn scaled(count: u64, most: u64, length: u64) -> u64 {
+    u64::try_from(u128::from(count) * u128::from(length) / u128::from(most)).unwrap_or(length)
+}
+
+fn table<'a>(out: &mut String, key: &str, rows: impl Iterator<Item = (&'a str, &'a Tokens)>) {
+    let _ = write!(
+        out,
+        "<details class=\"as-table\"><summary>as a table</summary><div class=\"scroll\"><table><thead><tr><th>{key}</th>"
+    );
+    for (_, name, _) in parts(&Tokens::default()) {
+        let _ = write!(out, "<th>{name}</th>");
+    }
+    out.push_str("<th>total</th></tr></thead><tbody>");
+    for (name, tokens) in rows {
+        let _ = write!(out, "<tr><th>{}</th>", text(name));
+        for (_, _, count) in parts(tokens) {
+            let _ = write!(out, "<td>{}</td>", grouped(count));
+        }
+        let _ = write!(out, "<td>{}</td></tr>", grouped(tokens.total()));
+    }
+    out.push_str("</tbody></table></div></details>\n");
+}
