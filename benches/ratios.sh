@@ -27,14 +27,12 @@ with open(path, "w") as out:
         add({"role": "toolResult", "toolCallId": "c%d" % (nth - 1), "toolName": "bash", "content": [{"type": "text", "text": text * 3}], "isError": False, "timestamp": 1})
         add({"role": "assistant", "content": [{"type": "text", "text": text}], "provider": "p", "model": "m", "usage": usage, "stopReason": "stop", "timestamp": nth})
 PY
-lines=$(wc -l < "$work/big.jsonl")
-longest=$(awk '{ if (length($0) > m) m = length($0) } END { print m }' "$work/big.jsonl")
-allowed=$(( 32 * 1024 + (3 * longest + 160 * lines) / 1024 ))
+python3 "$(dirname "$0")/rollout.py" "$work/rollout.jsonl" "$size"
+python3 "$(dirname "$0")/rollout.py" "$work/escapes.jsonl" "$size" escapes
 
-python3 - "$bin" "$work" "$lines" "$allowed" <<'PY'
-import os, resource, subprocess, sys
-bin, work, lines, allowed = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
-log = work + "/big.jsonl"
+python3 - "$bin" "$work" <<'PY'
+import os, sys
+bin, work = sys.argv[1], sys.argv[2]
 def run(*argv):
     pid = os.fork()
     if pid == 0:
@@ -44,14 +42,30 @@ def run(*argv):
     _, status, used = os.wait4(pid, 0)
     assert status == 0, (argv, status)
     return used.ru_utime + used.ru_stime, used.ru_maxrss
-def best(make):
-    return min(run(*make(n)) for n in range(3))
-base, _ = best(lambda n: ("cp", "--reflink=never", log, "%s/copy%d" % (work, n)))
-print("%d MiB, %d lines; allowed memory %d KiB; cp %.3f CPU s" % (os.path.getsize(log) >> 20, lines, allowed, base))
-for name, make in [("fork", lambda n: (bin, "fork", log, "--out", "%s/fork%d.jsonl" % (work, n))),
-                   ("replay --hash", lambda n: (bin, "replay", log, "--hash")),
-                   ("replay --check", lambda n: (bin, "replay", log, "--check")),
-                   ("usage --own", lambda n: (bin, "usage", log, "--own"))]:
-    cpu, memory = best(make)
-    print("%-16s %6.3f CPU s  %5.1f x cp  %8d KiB %s" % (name, cpu, cpu / base, memory, "" if memory <= allowed else "OVER"))
+def best(out, *argv):
+    """The least CPU of several runs, each of which makes its file anew."""
+    def once():
+        used = run(*argv)
+        if out:
+            os.remove(out)
+        return used
+    return min(once() for _ in range(5))
+out = work + "/out.jsonl"
+verbs = [("fork", out, ("fork", "--out", out)),
+         ("replay --hash", None, ("replay", "--hash")),
+         ("replay --check", None, ("replay", "--check")),
+         ("usage --own", None, ("usage", "--own"))]
+flatten = [("fork --flatten", out, ("fork", "--flatten", "--out", out))] + verbs[1:]
+for log, what, rows in [("big", "pi", verbs), ("rollout", "Codex, paginated", flatten), ("escapes", "Codex, paginated, many escapes", flatten)]:
+    log = "%s/%s.jsonl" % (work, log)
+    lines = longest = 0
+    with open(log, "rb") as text:
+        for line in text:
+            lines, longest = lines + 1, max(longest, len(line))
+    allowed = 32 * 1024 + (3 * longest + 160 * lines) // 1024
+    base, _ = best(out, "cp", "--reflink=never", log, out)
+    print("%s: %d MiB, %d lines; allowed memory %d KiB; cp %.3f CPU s" % (what, os.path.getsize(log) >> 20, lines, allowed, base))
+    for name, made, argv in rows:
+        cpu, memory = best(made, bin, argv[0], log, *argv[1:])
+        print("%-16s %6.3f CPU s  %5.1f x cp  %8d KiB %s" % (name, cpu, cpu / base, memory, "" if memory <= allowed else "OVER"))
 PY

@@ -469,6 +469,8 @@ pub enum Keep {
 pub struct Facts {
     ids: StringInterner<StringBackend<SymbolU32>>,
     stated: Vec<Stated>,
+    /// Where the facts of each line begin, as far as lines were stated.
+    firsts: Vec<u32>,
     words: HashSet<Arc<str>>,
     /// The header, once read.
     pub header: Option<Header>,
@@ -501,6 +503,7 @@ impl Default for Facts {
         Self {
             ids: StringInterner::default(),
             stated: Vec::new(),
+            firsts: Vec::new(),
             words: HashSet::new(),
             header: None,
             usages: Vec::new(),
@@ -566,6 +569,10 @@ impl Facts {
     pub fn state(&mut self, line: u32, fact: Fact) {
         let counts = matches!(fact, Fact::Carried(..) | Fact::Spent(_));
         if counts || self.keep != Keep::Usages {
+            let next = u32::try_from(self.stated.len()).unwrap_or(u32::MAX);
+            if self.firsts.len() <= line as usize {
+                self.firsts.resize(line as usize + 1, next);
+            }
             self.stated.push(Stated { line, fact });
         }
     }
@@ -614,7 +621,8 @@ impl Facts {
 
     /// What one line states.
     pub fn of(&self, line: u32) -> impl Iterator<Item = Fact> + '_ {
-        let from = self.stated.partition_point(|stated| stated.line < line);
+        let first = self.firsts.get(line as usize);
+        let from = first.map_or(self.stated.len(), |first| *first as usize);
         self.stated[from..]
             .iter()
             .take_while(move |stated| stated.line == line)
@@ -624,5 +632,6 @@ impl Facts {
     /// Gives back memory that was kept for growing.
     pub fn settle(&mut self) {
         self.stated.shrink_to_fit();
+        self.firsts.shrink_to_fit();
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, ops::Range};
 
-use chrono::{DateTime, SecondsFormat, Utc};
+use chrono::{DateTime, NaiveDate, SecondsFormat, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -25,6 +25,33 @@ impl Text<'_> {
 #[must_use]
 pub fn timestamp(at: DateTime<Utc>) -> String {
     at.to_rfc3339_opts(SecondsFormat::Millis, true)
+}
+
+/// A time as logs have it. The form in which clients write theirs is read by hand: it stands in every line, and chrono's own
+/// parser takes any form there is.
+#[must_use]
+pub fn moment(text: &str) -> Option<DateTime<Utc>> {
+    usual(text.as_bytes())
+        .or_else(|| DateTime::parse_from_rfc3339(text).ok().map(|time| time.to_utc()))
+}
+
+/// `2026-01-31T23:59:59.999Z`.
+fn usual(text: &[u8]) -> Option<DateTime<Utc>> {
+    let text: &[u8; 24] = text.try_into().ok()?;
+    let marks = [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':'), (19, b'.'), (23, b'Z')];
+    if !marks.iter().all(|(at, mark)| text[*at] == *mark) {
+        return None;
+    }
+    let number = |range: Range<usize>| {
+        text[range].iter().try_fold(0, |number: u32, digit| {
+            digit.is_ascii_digit().then(|| number * 10 + u32::from(digit - b'0'))
+        })
+    };
+    let day =
+        NaiveDate::from_ymd_opt(i32::try_from(number(0..4)?).ok()?, number(5..7)?, number(8..10)?)?;
+    let time =
+        day.and_hms_milli_opt(number(11..13)?, number(14..16)?, number(17..19)?, number(20..23)?)?;
+    Some(time.and_utc())
 }
 
 /// Where a value stands in its line; nowhere when it is missing.

@@ -8,6 +8,7 @@ pub mod json;
 mod pi;
 mod prime;
 pub mod record;
+mod scan;
 mod seam;
 
 pub use seam::{

@@ -174,6 +174,11 @@ pub trait Reader {
     /// Adds to `facts` what `line` states. A line that is malformed states nothing.
     fn read(&mut self, line: Line<'_>, facts: &mut Facts) -> Result<(), Fault>;
 
+    /// Whether the line read last is known to name no character by its number, so that nobody need look for such names.
+    fn is_plain(&self) -> bool {
+        false
+    }
+
     /// Whether `bytes` are a whole record of this client: what a damaged line is searched for.
     fn is_record(&self, bytes: &[u8]) -> bool;
 }

@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 const BATCH: u64 = 1024 * 1024;
 
 /// How much is read and written at once.
-const STEP: u64 = 256 * 1024;
+const STEP: u64 = 512 * 1024;
 
 /// How much of the new lines is kept in memory.
 const HELD: usize = 4 * 1024 * 1024;
@@ -24,18 +24,10 @@ const HELD: usize = 4 * 1024 * 1024;
 /// One piece of a draft: whole lines with their line ends.
 #[derive(Clone, Debug)]
 enum Piece {
-    /// Addresses of the source, copied as they are.
-    Copied(Range<u64>),
+    /// Lines of the source, copied as they are.
+    Copied(Range<usize>),
     /// A range of the new bytes.
     New(Range<u64>),
-}
-
-impl Piece {
-    fn range(&self) -> &Range<u64> {
-        match self {
-            Self::Copied(range) | Self::New(range) => range,
-        }
-    }
 }
 
 /// What a new log will hold.
@@ -118,11 +110,10 @@ impl<'a> Draft<'a> {
 
     /// Adds line `index` of the source as it is.
     pub fn copy(&mut self, index: usize) {
-        let range = self.source.range(index..index + 1);
         self.lines += 1;
         match self.pieces.last_mut() {
-            Some(Piece::Copied(last)) if last.end == range.start => last.end = range.end,
-            _ => self.pieces.push(Piece::Copied(range)),
+            Some(Piece::Copied(last)) if last.end == index => last.end = index + 1,
+            _ => self.pieces.push(Piece::Copied(index..index + 1)),
         }
     }
 
@@ -135,21 +126,40 @@ impl<'a> Draft<'a> {
     /// How many bytes it has.
     #[must_use]
     pub fn size(&self) -> u64 {
-        self.pieces.iter().map(|piece| piece.range().end - piece.range().start).sum()
+        self.pieces.iter().map(|piece| self.range(piece)).map(|range| range.end - range.start).sum()
     }
 
-    /// Whether `log`, a single plain file, holds exactly this.
-    pub fn is_in(&self, log: &Log) -> Result<bool> {
-        if log.len() != self.size() {
-            return Ok(false);
+    /// The bytes of a piece: addresses of the source, or a range of the new ones.
+    fn range(&self, piece: &Piece) -> Range<u64> {
+        match piece {
+            Piece::Copied(lines) => self.source.range(lines.clone()),
+            Piece::New(range) => range.clone(),
         }
-        let mut at = 0;
-        self.each(&mut |bytes| {
-            let end = at + bytes.len() as u64;
-            let same = log.slice(at..end)? == bytes;
-            at = end;
-            Ok(same)
-        })
+    }
+
+    /// Writes everything to `out`, an empty file, plain, and proves it: each step is read back as it was written, and what
+    /// is copied is what stood there when the source was read. An error of the source, of writing, or that of a proof
+    /// which does not hold.
+    pub fn write_proved(&self, out: &File, path: &Path) -> Result<()> {
+        let mut proof = Proof { out, path, at: 0, step: Vec::new(), back: Vec::new() };
+        for piece in &self.pieces {
+            match piece {
+                Piece::New(range) => {
+                    for step in steps(range) {
+                        proof.add(&self.new.slice(step)?)?;
+                    }
+                }
+                Piece::Copied(lines) => {
+                    let mut first = lines.start;
+                    while first < lines.end {
+                        let run = self.source.run(first..lines.end, STEP);
+                        first = run.end;
+                        proof.copy(self.source, run)?;
+                    }
+                }
+            }
+        }
+        proof.ends()
     }
 
     /// Writes everything, plain. The outer error is one of reading the source, the inner one of writing.
@@ -164,18 +174,23 @@ impl<'a> Draft<'a> {
 
     /// Visits all bytes, in blocks, until `visit` says no; whether it never did.
     fn each(&self, visit: &mut dyn FnMut(&[u8]) -> Result<bool>) -> Result<bool> {
+        let mut copied = Vec::new();
         for piece in &self.pieces {
-            let Range { mut start, end } = piece.range().clone();
-            while start < end {
-                let to = end.min(start + STEP);
-                let bytes = match piece {
-                    Piece::Copied(_) => Cow::Owned(self.source.slice(start..to)?),
-                    Piece::New(_) => self.new.slice(start..to)?,
+            for step in steps(&self.range(piece)) {
+                let new;
+                let bytes: &[u8] = match piece {
+                    Piece::Copied(_) => {
+                        self.source.fill(step, &mut copied)?;
+                        &copied
+                    }
+                    Piece::New(_) => {
+                        new = self.new.slice(step)?;
+                        &new
+                    }
                 };
-                if !visit(&bytes)? {
+                if !visit(bytes)? {
                     return Ok(false);
                 }
-                start = to;
             }
         }
         Ok(true)
@@ -194,6 +209,65 @@ impl<'a> Draft<'a> {
             }
         }
     }
+}
+
+/// A file that is written and read back.
+struct Proof<'a> {
+    out: &'a File,
+    path: &'a Path,
+    at: u64,
+    /// What is copied.
+    step: Vec<u8>,
+    back: Vec<u8>,
+}
+
+impl Proof<'_> {
+    fn add(&mut self, bytes: &[u8]) -> Result<()> {
+        let mut out = self.out;
+        out.write_all(bytes).map_err(Error::io("write", self.path))?;
+        self.read_back(bytes.len())?;
+        if self.back == bytes { Ok(()) } else { Err(self.fails("it has other bytes")) }
+    }
+
+    fn copy(&mut self, source: &Log, lines: Range<usize>) -> Result<()> {
+        source.fill(source.range(lines.clone()), &mut self.step)?;
+        let mut out = self.out;
+        out.write_all(&self.step).map_err(Error::io("write", self.path))?;
+        self.read_back(self.step.len())?;
+        if source.are(lines.clone(), &self.back) {
+            return Ok(());
+        }
+        let stands = source.are(lines, &self.step);
+        Err(if stands { self.fails("it has other bytes") } else { source.changed() })
+    }
+
+    fn read_back(&mut self, len: usize) -> Result<()> {
+        self.back.resize(len, 0);
+        let read = self.out.read_exact_at(&mut self.back, self.at);
+        read.map_err(Error::io("read again", self.path))?;
+        self.at += len as u64;
+        Ok(())
+    }
+
+    /// Whether the file has no more than was written.
+    fn ends(&self) -> Result<()> {
+        let meta = self.out.metadata().map_err(Error::io("write", self.path))?;
+        if meta.len() == self.at { Ok(()) } else { Err(self.fails("it has another length")) }
+    }
+
+    fn fails(&self, why: &str) -> Error {
+        let what = format!("the child did not read back as planned: {why}");
+        Error::DurabilityFailed { path: self.path.into(), what }
+    }
+}
+
+/// `range` in parts that are read and written at once.
+fn steps(range: &Range<u64>) -> impl Iterator<Item = Range<u64>> + use<> {
+    let Range { start, end } = range.clone();
+    (0..(end - start).div_ceil(STEP)).map(move |nth| {
+        let from = start + nth * STEP;
+        from..end.min(from + STEP)
+    })
 }
 
 /// Cuts plain text into frames at line ends: the first line alone, then batches.
@@ -259,5 +333,52 @@ mod tests {
             assert_eq!(*bytes, all[start..end], "{range:?}");
         }
         assert_eq!(*new.slice(0..new.len()).unwrap(), all);
+    }
+
+    /// A log of lines of all lengths, read with digests.
+    fn source() -> Log {
+        let lines = (b'a'..b'a' + 40).map(|byte| vec![byte; usize::from(byte - b'a').pow(2) * 900]);
+        let text = lines.collect::<Vec<_>>().join(&b'\n');
+        let mut log = Log::spool(std::io::Cursor::new([text, b"\n".to_vec()].concat())).unwrap();
+        log.remember();
+        log.each(|_| Ok(())).unwrap();
+        log
+    }
+
+    fn draft(log: &Log) -> Draft<'_> {
+        let mut draft = Draft::of(log);
+        draft.line(b"header".to_vec());
+        (1..20).for_each(|index| draft.copy(index));
+        draft.line(vec![b'-'; 700_000]);
+        (22..40).for_each(|index| draft.copy(index));
+        draft.line(b"end".to_vec());
+        draft
+    }
+
+    #[test]
+    fn what_is_proved_is_what_is_written() {
+        let log = source();
+        let draft = draft(&log);
+        let mut plain = Vec::new();
+        draft.write_to(&mut plain).unwrap().unwrap();
+        let file = tempfile::tempfile().unwrap();
+        draft.write_proved(&file, Path::new("child")).unwrap();
+        let mut written = vec![0; plain.len()];
+        file.read_exact_at(&mut written, 0).unwrap();
+        assert!(written == plain, "the same bytes");
+        assert_eq!(plain.len() as u64, draft.size());
+        // A file that is not ours alone.
+        let file = tempfile::tempfile().unwrap();
+        file.write_all_at(b"x", draft.size()).unwrap();
+        let failed = draft.write_proved(&file, Path::new("child")).unwrap_err();
+        assert_eq!(failed.code(), "DURABILITY_FAILED");
+    }
+
+    #[test]
+    fn a_source_that_says_something_else_now_is_no_source() {
+        let log = source();
+        log.own().file.write_all_at(b"!", log.range(30..31).start + 5).unwrap();
+        let failed = draft(&log).write_proved(&tempfile::tempfile().unwrap(), Path::new("child"));
+        assert_eq!(failed.unwrap_err().code(), "SOURCE_CHANGED");
     }
 }

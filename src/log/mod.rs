@@ -17,6 +17,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+
 pub use draft::Draft;
 pub use frames::compress;
 pub use open::{Encoding, Stamp};
@@ -40,6 +42,8 @@ pub struct Log {
     parts: Vec<Part>,
     /// Where each line starts, filled by [`Log::each`].
     starts: Vec<u64>,
+    /// A digest of each line, where [`Log::remember`] asked for them.
+    digests: Option<Vec<u64>>,
     /// Where the last whole line ends.
     end: u64,
     /// Whether lines were taken out of a longer history, so that numbers may be missing.
@@ -150,6 +154,62 @@ impl Log {
         self.excerpt
     }
 
+    /// Asks for a digest of each line, so that a copy can be compared with what was read.
+    pub fn remember(&mut self) {
+        self.digests = Some(Vec::new());
+    }
+
+    /// One digest for `lines` in order, if those of single lines are there.
+    #[must_use]
+    pub fn digest_of(&self, lines: &[u32]) -> Option<u128> {
+        let digests = self.digests.as_ref()?;
+        let mut hash = Xxh3::new();
+        for line in lines {
+            hash.update(&digests.get(*line as usize)?.to_le_bytes());
+        }
+        Some(hash.digest128())
+    }
+
+    /// As many of `lines` as have at most `size` bytes together, but at least one.
+    fn run(&self, lines: Range<usize>, size: u64) -> Range<usize> {
+        let limit = self.range(lines.clone()).start + size;
+        let fit = self.starts[lines.clone()].partition_point(|start| *start <= limit);
+        // The last one that starts below the limit ends behind it, unless all fit.
+        let all = self.range(lines.clone()).end <= limit;
+        let fit = if all { lines.len() } else { fit.saturating_sub(1).max(1) };
+        lines.start..lines.start + fit
+    }
+
+    /// Whether `bytes` are what `lines` were when they were read, as far as [`Log::remember`] was asked to know.
+    fn are(&self, lines: Range<usize>, bytes: &[u8]) -> bool {
+        let Some(digests) = &self.digests else { return true };
+        let mut rest = bytes;
+        for line in lines {
+            let Range { start, end } = self.range(line..line + 1);
+            let len = usize::try_from(end - start).unwrap_or(usize::MAX);
+            let Some((own, behind)) = rest.split_at_checked(len) else { return false };
+            if digests.get(line) != Some(&xxh3_64(own)) {
+                return false;
+            }
+            rest = behind;
+        }
+        rest.is_empty()
+    }
+
+    /// The error of a log that says something else than it did.
+    fn changed(&self) -> Error {
+        let path = self.path().unwrap_or(Path::new("-")).into();
+        Error::SourceChanged { path, what: "it has other bytes than it had" }
+    }
+
+    /// Puts the bytes at a range of addresses into `bytes`.
+    fn fill(&self, range: Range<u64>, bytes: &mut Vec<u8>) -> Result<()> {
+        let len = usize::try_from(range.end - range.start)
+            .map_err(|_| Error::internal("a span beyond memory"))?;
+        bytes.resize(len, 0);
+        self.read_exact(range.start, bytes)
+    }
+
     /// Reads every whole line in order and remembers where it starts.
     pub fn each(&mut self, mut visit: impl FnMut(Line<'_>) -> Result<()>) -> Result<()> {
         self.each_until(&mut |_| {}, &mut |line| visit(line).map(|()| true))
@@ -163,6 +223,9 @@ impl Log {
         visit: &mut dyn FnMut(Line<'_>) -> Result<bool>,
     ) -> Result<()> {
         self.starts.clear();
+        if let Some(digests) = &mut self.digests {
+            digests.clear();
+        }
         self.end = 0;
         let parts = self.parts.len();
         for part in 0..parts {
@@ -184,34 +247,34 @@ impl Log {
         to: u64,
         visit: &mut dyn FnMut(Line<'_>) -> Result<bool>,
     ) -> Result<bool> {
-        let mut buffer: Vec<u8> = Vec::with_capacity(BLOCK * 2);
-        let mut buffer_at = from; // the address of buffer[0], always the start of a line
+        let mut space: Vec<u8> = vec![0; BLOCK * 2];
+        let mut held = 0; // how many bytes of it were read
+        let mut buffer_at = from; // the address of space[0], always the start of a line
         let mut searched = 0;
         let mut bom = 0;
         loop {
-            let next = buffer_at + buffer.len() as u64;
+            let next = buffer_at + held as u64;
             let want = usize::try_from(to - next).unwrap_or(usize::MAX).min(BLOCK);
-            if want == 0
-                && self.mended
-                && to == self.own().base + self.own().len
-                && !buffer.is_empty()
-            {
+            if want == 0 && self.mended && to == self.own().base + self.own().len && held > 0 {
                 let index = self.starts.len();
-                self.starts.push(buffer_at);
+                let bytes = &space[..held];
+                self.line_at(buffer_at, bytes);
                 self.end = next;
-                let bytes = &buffer[..];
                 return visit(Line { index, start: buffer_at, inset: 0, bytes, crlf: false });
             }
             if want == 0 {
                 return Ok(true);
             }
-            let old = buffer.len();
-            if old + want > LONGEST_LINE {
+            if held + want > LONGEST_LINE {
                 let finding = Finding::new(Code::RecordTooLarge, "a line of 4 GiB or more");
                 return Err(finding.on(self.starts.len() + 1).into());
             }
-            buffer.resize(old + want, 0);
-            self.read_exact(next, &mut buffer[old..])?;
+            if space.len() < held + want {
+                space.resize((space.len() * 2).max(held + want), 0);
+            }
+            self.read_exact(next, &mut space[held..held + want])?;
+            held += want;
+            let buffer = &space[..held];
             if next == from && buffer.starts_with(b"\xEF\xBB\xBF") {
                 bom = 3;
             }
@@ -228,16 +291,25 @@ impl Log {
                     bytes,
                     crlf,
                 };
-                self.starts.push(line.start);
+                self.line_at(line.start, &buffer[start + first..=newline]);
                 self.end = buffer_at + newline as u64 + 1;
                 if !visit(line)? {
                     return Ok(false);
                 }
                 start = newline + 1;
             }
-            buffer.drain(..start);
+            space.copy_within(start..held, 0);
+            held -= start;
             buffer_at += start as u64;
-            searched = buffer.len();
+            searched = held;
+        }
+    }
+
+    /// Takes note of a line, of which `whole` are all bytes.
+    fn line_at(&mut self, start: u64, whole: &[u8]) {
+        self.starts.push(start);
+        if let Some(digests) = &mut self.digests {
+            digests.push(xxh3_64(whole));
         }
     }
 
@@ -252,6 +324,13 @@ impl Log {
     pub fn range(&self, lines: Range<usize>) -> Range<u64> {
         let start = |index: usize| self.starts.get(index).copied().unwrap_or(self.end);
         start(lines.start)..start(lines.end)
+    }
+
+    /// How many bytes a line has, its line end included.
+    #[must_use]
+    pub fn size_of(&self, line: u32) -> u64 {
+        let Range { start, end } = self.range(line as usize..line as usize + 1);
+        end - start
     }
 
     /// One line again, without its line end.
@@ -346,8 +425,7 @@ impl Log {
 
     fn read_exact(&self, mut address: u64, mut out: &mut [u8]) -> Result<()> {
         while !out.is_empty() {
-            let part = self.parts.partition_point(|part| part.base <= address).saturating_sub(1);
-            let part = &self.parts[part];
+            let part = self.part_at(address);
             let left = (part.base + part.len).saturating_sub(address);
             let len = usize::try_from(left).unwrap_or(usize::MAX).min(out.len());
             let (head, rest) = out.split_at_mut(len);
@@ -361,6 +439,11 @@ impl Log {
             out = rest;
         }
         Ok(())
+    }
+
+    fn part_at(&self, address: u64) -> &Part {
+        let part = self.parts.partition_point(|part| part.base <= address).saturating_sub(1);
+        &self.parts[part]
     }
 
     /// The file that holds line `index`, and its number there, counted from one.

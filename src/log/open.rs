@@ -97,7 +97,14 @@ impl Log {
             first_line: 0,
             findings,
         };
-        Ok(Self { parts: vec![part], starts: Vec::new(), end: 0, excerpt: false, mended: false })
+        Ok(Self {
+            parts: vec![part],
+            starts: Vec::new(),
+            digests: None,
+            end: 0,
+            excerpt: false,
+            mended: false,
+        })
     }
 }
 

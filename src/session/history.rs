@@ -67,6 +67,11 @@ pub struct Outline {
 }
 
 impl Outline {
+    /// The outline of `thread` behind its first `keep` records, with another hash than that of the messages.
+    pub fn under(thread: &Thread<'_>, keep: usize, hash: String) -> Result<Self> {
+        Ok(Self { hash, ..Self::of(thread, keep, 0)? })
+    }
+
     /// The outline of `thread` behind its first `keep` records; the hash is that of the first `hashed` messages.
     pub fn of(thread: &Thread<'_>, keep: usize, hashed: usize) -> Result<Self> {
         let session = thread.session;

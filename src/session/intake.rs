@@ -122,6 +122,9 @@ impl Intake {
             let finding = if finding.line.is_none() { finding.on(line.number()) } else { finding };
             self.findings.push(finding);
         }
+        if self.reader.is_plain() || memmem::find(line.bytes, b"\\u").is_none() {
+            return Ok(());
+        }
         if let Some(at) = salvage::lone_surrogate(line.bytes) {
             let finding = Finding::new(Code::LoneSurrogate, "an escape names half a character")
                 .on(line.number());

@@ -73,7 +73,8 @@ impl Session {
     }
 
     /// The same as far as a cut at `at` needs it: where nothing that follows can matter, the rest is not read.
-    pub fn read_to(log: Log, wanted: Option<&'static dyn Format>, at: &At) -> Result<Self> {
+    pub fn read_to(mut log: Log, wanted: Option<&'static dyn Format>, at: &At) -> Result<Self> {
+        log.remember();
         Self::read_for(log, wanted, Keep::Path, Some(at))
     }
 

@@ -19,9 +19,17 @@ const PRIVATE: u32 = 0o600;
 
 /// Writes `draft` to `path`. `like` is the source: a child is never looser than it.
 pub fn create(path: &Path, draft: &Draft<'_>, encoding: Encoding, like: Stamp) -> Result<()> {
+    write_new(path, mode(like), |out| draft.write_as(encoding, out))
+}
+
+/// The same, plain, and what was written is compared with the source before it has its name.
+pub fn create_proved(path: &Path, draft: &Draft<'_>, like: Stamp) -> Result<()> {
+    new_file(path, mode(like), |out| draft.write_proved(out, path))
+}
+
+fn mode(like: Stamp) -> u32 {
     let tighter = like.mode & 0o777 != 0 && like.mode & 0o777 & !PRIVATE == 0;
-    let mode = if tighter { like.mode & 0o777 } else { PRIVATE };
-    write_new(path, mode, |out| draft.write_as(encoding, out))
+    if tighter { like.mode & 0o777 } else { PRIVATE }
 }
 
 /// Writes a new file with what `fill` writes. The outer error of `fill` is one of its own, the inner one of writing.
@@ -30,6 +38,13 @@ pub fn write_new(
     mode: u32,
     fill: impl FnOnce(&mut dyn Write) -> Result<io::Result<()>>,
 ) -> Result<()> {
+    new_file(path, mode, |file| {
+        let mut out = io::BufWriter::with_capacity(256 * 1024, file);
+        fill(&mut out)?.and_then(|()| out.flush()).map_err(Error::io("write", path))
+    })
+}
+
+fn new_file(path: &Path, mode: u32, fill: impl FnOnce(&File) -> Result<()>) -> Result<()> {
     let folder = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
@@ -54,7 +69,7 @@ fn fill_new(
     path: &Path,
     folder: &Path,
     mode: u32,
-    fill: impl FnOnce(&mut dyn Write) -> Result<io::Result<()>>,
+    fill: impl FnOnce(&File) -> Result<()>,
 ) -> Result<()> {
     // The name must not look like a session to any client.
     let temporary = tempfile::Builder::new()
@@ -63,9 +78,7 @@ fn fill_new(
         .permissions(fs::Permissions::from_mode(PRIVATE))
         .tempfile_in(folder)
         .map_err(Error::io("write into", folder))?;
-    let mut out = io::BufWriter::with_capacity(256 * 1024, temporary.as_file());
-    fill(&mut out)?.and_then(|()| out.flush()).map_err(Error::io("write", path))?;
-    drop(out);
+    fill(temporary.as_file())?;
     let failed = || Error::io("write", path);
     temporary.as_file().set_permissions(fs::Permissions::from_mode(mode)).map_err(failed())?;
     temporary.as_file().sync_all().map_err(failed())?;

@@ -12,7 +12,7 @@ mod recent;
 
 pub use append::append;
 pub use chain::open;
-pub use create::{create, sweep, write_new};
+pub use create::{create, create_proved, sweep, write_new};
 pub use find::{Found, FoundBy, Store, files_below, files_in, generations, layout_of, live};
 pub use glance::Glance;
 pub use index::{name_in_index, names};

@@ -12,7 +12,7 @@ use super::{
     home::Home,
     left_out,
     sidecars::Sidecars,
-    written::{Written, take_away, take_away_beside},
+    written::{Written, take_away_beside},
 };
 use crate::{
     cli::{
@@ -23,13 +23,13 @@ use crate::{
     error::{Error, Result},
     finding::{Code, Finding},
     format::{Birth, Note},
-    log::{Encoding, Log},
+    log::Encoding,
     ops::{self, Cut, Policy},
     session::{Outline, Turns},
     store::{self, Journal, Record, State},
 };
 
-/// From here on a child is read back as bytes and not as lines.
+/// From here on a child is read back as lines and not as messages.
 const LARGE: u64 = 64 * 1024 * 1024;
 
 /// A child that is fully thought out.
@@ -45,6 +45,8 @@ pub(super) struct Plan<'a> {
     /// Its file.
     place: PathBuf,
     encoding: Encoding,
+    /// Whether it is compared with the source line by line, instead of being read back as messages.
+    compares: bool,
     /// Whether the place was named on the command line.
     elsewhere: bool,
     /// The command that starts the child, where its client opens no log without messages.
@@ -99,9 +101,16 @@ impl<'a> Plan<'a> {
         let words = words.filter(|_| writer.takes_note(&session.facts, birth.version, kept));
         let framing = words.map(|text| ops::framing(&birth.id, &birth.parent, text));
         let keep = if inherit { cut.boundary.keep() } else { 0 };
-        let planned = Outline::of(&cut.thread, keep, usize::MAX)?;
         let place = home.place(run, opened, order.out, &birth);
         let encoding = home.encoding(opened, order.out);
+        // A large child that holds what it inherits is compared line by line, so that its messages need no digests.
+        let bytes = || kept.iter().map(|line| session.log.size_of(*line)).sum::<u64>();
+        let compares = encoding == Encoding::Plain && birth.base.is_none() && bytes() > LARGE;
+        let lines = session.log.digest_of(kept).filter(|_| compares);
+        let planned = match lines {
+            Some(digest) => Outline::under(&cut.thread, keep, format!("xxh3:{digest:032x}"))?,
+            None => Outline::of(&cut.thread, keep, usize::MAX)?,
+        };
         let elsewhere = order.out.is_some();
         let starts = session.format.layout().starts(&birth.id);
         let starts = starts.filter(|_| planned.messages == 0);
@@ -116,6 +125,7 @@ impl<'a> Plan<'a> {
             inherit,
             place,
             encoding,
+            compares: lines.is_some(),
             elsewhere,
             starts,
             sidecars,
@@ -227,14 +237,12 @@ impl<'a> Plan<'a> {
         // The log comes last: with it the child is there.
         let beside = self.carry(again)?;
         let stamp = self.opened.session.log.stamp();
-        store::create(&self.place, &draft, self.encoding, stamp)
-            .inspect_err(|_| take_away_beside(&self.place, &beside))?;
-        let large = draft.size() > LARGE && self.encoding == Encoding::Plain;
-        if large && !draft.is_in(&Log::open(&self.place)?)? {
-            take_away(&self.place, &beside);
-            let what = "the child did not read back as planned: it has other bytes".to_owned();
-            return Err(Error::DurabilityFailed { path: self.place.clone(), what });
-        }
+        let created = if self.compares {
+            store::create_proved(&self.place, &draft, stamp)
+        } else {
+            store::create(&self.place, &draft, self.encoding, stamp)
+        };
+        created.inspect_err(|_| take_away_beside(&self.place, &beside))?;
         let logs = self.home.logs.clone().filter(|_| !self.elsewhere);
         Ok(Step::Written(Box::new(Written {
             made: self.made(&self.place, self.counts()),
@@ -248,7 +256,7 @@ impl<'a> Plan<'a> {
             journal,
             record,
             beside,
-            proven: large,
+            proven: self.compares,
             store: self.home.store.clone(),
             index: logs.map(|logs| (logs, birth.clone())),
             _locks: locks,

@@ -71,7 +71,7 @@ impl Reader for ClaudeReader {
         if uuid.is_none() && matches!(kind.as_ref(), "user" | "assistant") {
             return Err(serde_json::Error::custom("a message without a uuid").into());
         }
-        let at = text(record.timestamp).as_deref().and_then(parse_time);
+        let at = text(record.timestamp).as_deref().and_then(json::moment);
         if let Some(at) = at {
             facts.newest = facts.newest.max(at.timestamp_millis());
         }
@@ -587,8 +587,4 @@ fn tokens(usage: &wire::Usage<'_>) -> Tokens {
         output,
         reasoning: count(details.thinking_tokens).min(output),
     }
-}
-
-pub(super) fn parse_time(text: &str) -> Option<DateTime<Utc>> {
-    DateTime::parse_from_rfc3339(text).ok().map(|time| time.to_utc())
 }

@@ -5,11 +5,14 @@ use serde::de::Error as _;
 use serde_json::value::RawValue;
 
 use super::{
-    BARE, CONTEXT, LEGACY, PAGINATED, SETTINGS, WRAPPED, millis_of, tally::Tally, wire,
-    wire::Shape, write,
+    BARE, CONTEXT, LEGACY, PAGINATED, SETTINGS, WRAPPED, millis_of,
+    quick::{self, States},
+    tally::Tally,
+    wire::{self, Shape},
+    write,
 };
 use crate::{
-    fact::{Carrier, Ending, Fact, Facts, Header, Id, Role},
+    fact::{Carrier, Ending, Fact, Facts, Header, Id, Place, Role},
     finding::Code,
     format::{
         Fault, Reader, id,
@@ -45,6 +48,10 @@ pub(super) struct CodexReader {
     /// In bare logs: whether the model spoke last, so that what it says now is the same response.
     speaking: bool,
     tally: Tally,
+    /// Whether the latest line is known to name no character by its number.
+    plain: bool,
+    /// Whether every line is taken apart: a test holds the other way to this one.
+    closely: bool,
 }
 
 impl Reader for CodexReader {
@@ -58,12 +65,18 @@ impl Reader for CodexReader {
             return Ok(());
         }
         let number = json::index(line);
+        self.plain = false;
         if !std::mem::replace(&mut self.begun, true) {
             self.decoded = 1;
             return self.begin(line, facts);
         }
         if self.bare {
             return self.bare_item(line, facts);
+        }
+        if let Some(quick) = quick::line(line.bytes, facts.keeps_usages()).filter(|_| !self.closely)
+        {
+            self.quick(line, &quick, facts);
+            return Ok(());
         }
         let wire::Line { timestamp, ordinal, kind, payload } = serde_json::from_slice(line.bytes)?;
         let lacks =
@@ -73,27 +86,7 @@ impl Reader for CodexReader {
         let (Some(kind), Some(payload)) = (kind, payload) else {
             return Err(lacks("type or payload"));
         };
-        let at = parse_time(&timestamp.0);
-        self.number(number, ordinal, facts);
-        if let Some(at) = at {
-            let millis = at.timestamp_millis();
-            facts.time(number, millis);
-            if !self.base && self.began.is_some_and(|began| millis < began) {
-                facts.state(number, Fact::Older);
-            }
-        }
-        let known = matches!(
-            kind.0.as_ref(),
-            "session_meta"
-                | "response_item"
-                | "event_msg"
-                | "turn_context"
-                | "compacted"
-                | "world_state"
-                | "token_usage_record"
-                | "inter_agent_communication_metadata"
-        );
-        self.decoded += u32::from(known);
+        let at = self.envelope(number, &timestamp.0, ordinal, &kind.0, facts);
         match kind.0.as_ref() {
             "session_meta" => self.copied_header(number, payload, facts),
             "response_item" => {
@@ -131,6 +124,10 @@ impl Reader for CodexReader {
             }
             _ => Ok(()),
         }
+    }
+
+    fn is_plain(&self) -> bool {
+        self.plain
     }
 
     fn is_record(&self, bytes: &[u8]) -> bool {
@@ -203,7 +200,7 @@ impl CodexReader {
         let text = |text: &Option<Text<'_>>| text.as_ref().map(Text::owned);
         let (subagent, spawner) = meta.spawned();
         let errand = meta.errand();
-        let created = meta.timestamp.as_ref().and_then(|time| parse_time(&time.0));
+        let created = meta.timestamp.as_ref().and_then(|time| json::moment(&time.0));
         let id = text(&meta.id).unwrap_or_default();
         let parent =
             text(&meta.forked_from_id).or(spawner).or_else(|| text(&meta.parent_thread_id));
@@ -246,7 +243,7 @@ impl CodexReader {
             return Ok(());
         }
         facts.state(number, Fact::Joined(known));
-        let began = meta.timestamp.and_then(|time| parse_time(&time.0));
+        let began = meta.timestamp.and_then(|time| json::moment(&time.0));
         let began = millis_of(&id.0).or(began.map(|began| began.timestamp_millis()));
         self.tally.makers.push((id.0.as_ref().into(), began));
         // 0.80 leaves no other mark of the parent.
@@ -255,6 +252,60 @@ impl CodexReader {
             self.tally.child = true;
         }
         Ok(())
+    }
+
+    /// What every line states: its number and its time.
+    fn envelope(
+        &mut self,
+        number: u32,
+        timestamp: &str,
+        ordinal: Option<u32>,
+        kind: &str,
+        facts: &mut Facts,
+    ) -> Option<DateTime<Utc>> {
+        let at = json::moment(timestamp);
+        self.number(number, ordinal, facts);
+        if let Some(at) = at {
+            let millis = at.timestamp_millis();
+            facts.time(number, millis);
+            if !self.base && self.began.is_some_and(|began| millis < began) {
+                facts.state(number, Fact::Older);
+            }
+        }
+        let known = matches!(
+            kind,
+            "session_meta"
+                | "response_item"
+                | "event_msg"
+                | "turn_context"
+                | "compacted"
+                | "world_state"
+                | "token_usage_record"
+                | "inter_agent_communication_metadata"
+        );
+        self.decoded += u32::from(known);
+        at
+    }
+
+    fn quick(&mut self, line: Line<'_>, quick: &quick::Line<'_>, facts: &mut Facts) {
+        let number = json::index(line);
+        self.plain = !quick.names_characters;
+        self.envelope(number, quick.timestamp, quick.ordinal, quick.kind, facts);
+        let place = |part: &[u8]| line.span(part).into();
+        match quick.states {
+            States::Nothing => {}
+            // Of the copies in an agent's own file nothing is looked at but the number and the time.
+            States::During(_) if quick.ordinal.is_some_and(|nth| nth < self.shown_from) => {}
+            States::During(turn) => {
+                facts.id(turn);
+            }
+            States::Answer(id, content) => {
+                named(number, id, facts);
+                let content = content.map(place).unwrap_or_default();
+                facts.state(number, Fact::Said(Role::Assistant, content));
+            }
+            States::Item(shape, call, whole) => attach(number, shape, call, place(whole), facts),
+        }
     }
 
     fn number(&self, line: u32, ordinal: Option<u32>, facts: &mut Facts) {
@@ -292,30 +343,16 @@ impl CodexReader {
     ) {
         let number = json::index(line);
         let kind = item.kind.as_ref().map_or("", |kind| kind.0.as_ref());
+        let text = |text: &Option<Text<'_>>| text.as_ref().map(Text::owned);
         match wire::shape(kind) {
             Shape::Message => {
-                if let Some(id) = &item.id {
-                    let id = facts.id(&id.0);
-                    facts.state(number, Fact::Named(id));
-                }
+                named(number, text(&item.id).as_deref(), facts);
                 self.message(line, item, facts);
             }
-            Shape::Call => {
-                if let Some(call) = &item.call_id {
-                    let call = facts.id(&call.0);
-                    facts.state(number, Fact::Called(call));
-                }
-                facts.state(number, Fact::Attached(place(line, Some(raw))));
+            shape => {
+                let whole = place(line, Some(raw));
+                attach(number, shape, text(&item.call_id).as_deref(), whole, facts);
             }
-            Shape::Result => {
-                if let Some(call) = &item.call_id {
-                    let call = facts.id(&call.0);
-                    facts.state(number, Fact::Answered { call, made_up: false });
-                }
-                facts.state(number, Fact::Attached(place(line, Some(raw))));
-            }
-            Shape::Other => facts.state(number, Fact::Attached(place(line, Some(raw)))),
-            Shape::Unseen => {}
         }
     }
 
@@ -445,24 +482,47 @@ impl CodexReader {
     }
 }
 
+/// The id of a message.
+fn named(line: u32, id: Option<&str>, facts: &mut Facts) {
+    if let Some(id) = id {
+        let id = facts.id(id);
+        facts.state(line, Fact::Named(id));
+    }
+}
+
+/// An item that is no message.
+fn attach(line: u32, shape: Shape, call: Option<&str>, whole: Place, facts: &mut Facts) {
+    let call = call.filter(|_| matches!(shape, Shape::Call | Shape::Result));
+    if let Some(call) = call.map(|call| facts.id(call)) {
+        facts.state(
+            line,
+            match shape {
+                Shape::Call => Fact::Called(call),
+                _ => Fact::Answered { call, made_up: false },
+            },
+        );
+    }
+    if shape != Shape::Unseen {
+        facts.state(line, Fact::Attached(whole));
+    }
+}
+
 fn prompted(words: &str, facts: &mut Facts) {
     if facts.first_prompt.is_none() {
         facts.first_prompt = Some(words.chars().take(PROMPT).collect());
     }
 }
 
-fn parse_time(text: &str) -> Option<DateTime<Utc>> {
-    DateTime::parse_from_rfc3339(text).ok().map(|time| time.to_utc())
-}
-
 #[cfg(test)]
 mod tests {
     use std::io::Cursor;
 
+    use super::CodexReader;
     use crate::{
+        fact::{Fact, Facts, Keep},
         finding::Code,
-        format::by_name,
-        log::Log,
+        format::{Reader, by_name},
+        log::{Line, Log},
         session::{At, Boundary, Session},
     };
 
@@ -494,6 +554,59 @@ mod tests {
 
     fn asks(text: &str) -> [String; 2] {
         [says("user", text), event("user_message", &format!(r#","message":"{text}""#))]
+    }
+
+    /// All that the lines of `text` state, and how each was taken.
+    fn stated(text: &[u8], closely: bool, keep: Keep) -> (String, Vec<bool>) {
+        let mut facts = Facts::new(keep);
+        let mut reader = CodexReader { closely, ..CodexReader::default() };
+        let mut taken = Vec::new();
+        for (index, bytes) in text.split(|byte| *byte == b'\n').enumerate() {
+            let line = Line { index, start: 0, inset: 0, bytes, crlf: false };
+            taken.push(reader.read(line, &mut facts).is_ok());
+        }
+        let ids: Vec<&str> = facts
+            .all()
+            .iter()
+            .filter_map(|stated| match stated.fact {
+                Fact::Called(id) | Fact::Named(id) | Fact::Opened(id) => Some(facts.name(id)),
+                _ => None,
+            })
+            .collect();
+        let all = (facts.all(), ids, &facts.usages, &facts.header, &facts.findings, facts.newest);
+        (format!("{all:?}"), taken)
+    }
+
+    #[test]
+    fn a_line_read_in_one_pass_states_what_it_states_when_taken_apart() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/codex");
+        let logs: Vec<_> = walkdir::WalkDir::new(folder)
+            .into_iter()
+            .map(|entry| entry.unwrap().into_path())
+            .filter(|path| path.extension().is_some_and(|extension| extension == "jsonl"))
+            .collect();
+        assert!(logs.len() > 10);
+        for log in logs {
+            let text = std::fs::read(&log).unwrap();
+            for keep in [Keep::Path, Keep::All, Keep::Usages] {
+                assert_eq!(
+                    stated(&text, false, keep),
+                    stated(&text, true, keep),
+                    "{}",
+                    log.display()
+                );
+            }
+            // The same with a byte of some lines changed; a step that has nothing in common with the length of lines.
+            let mut broken = text.clone();
+            for at in (400..broken.len()).step_by(1013) {
+                if broken[at] != b'\n' && broken[at - 1] != b'\n' {
+                    broken[at] = [b'"', b'\\', 0, 0xFF, b'}', b'7', b' '][at % 7];
+                }
+            }
+            let (quick, close) =
+                (stated(&broken, false, Keep::All), stated(&broken, true, Keep::All));
+            assert_eq!(quick, close, "{} broken", log.display());
+        }
     }
 
     #[test]

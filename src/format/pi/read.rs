@@ -48,7 +48,7 @@ impl Reader for PiReader {
         };
         let id = self.link(line, &entry, facts)?;
         let number = json::index(line);
-        if let Some(time) = entry.timestamp.as_ref().and_then(|text| parse_time(&text.0)) {
+        if let Some(time) = entry.timestamp.as_ref().and_then(|text| json::moment(&text.0)) {
             facts.time(number, time.timestamp_millis());
         }
         match (entry.kind.0.as_ref(), message) {
@@ -313,7 +313,7 @@ impl PiReader {
             kind,
             provider: provider.or_else(|| self.provider.clone()),
             model: model.or_else(|| self.model.clone()),
-            at: parse_time(&time),
+            at: json::moment(&time),
             tokens,
             cost: cost.and_then(|cost| cost.total).and_then(json::nano_dollars),
             inherited: Some(inherited(entry, facts)),
@@ -338,7 +338,7 @@ pub(in crate::format) fn tokens(usage: &wire::Usage<'_>) -> Tokens {
 
 /// Whether an entry is older than the session it stands in, and so a copy.
 fn inherited(entry: &wire::Entry<'_>, facts: &Facts) -> bool {
-    is_older(entry.timestamp.as_ref().and_then(|text| parse_time(&text.0)), facts)
+    is_older(entry.timestamp.as_ref().and_then(|text| json::moment(&text.0)), facts)
 }
 
 /// Whether a time is before the beginning of the session, if that came from another one.
@@ -374,7 +374,7 @@ fn read_header(line: Line<'_>, facts: &mut Facts) -> Result<(), Fault> {
         cwd: header.cwd.map(owned),
         parent: header.parent_session.or(header.branched_from).map(owned),
         preset: None,
-        created: header.timestamp.and_then(|text| parse_time(&text.0)),
+        created: header.timestamp.and_then(|text| json::moment(&text.0)),
         seed_length: None,
         subagent: false,
         errand: None,
@@ -398,8 +398,4 @@ fn carrier<'a>(entry: &wire::Entry<'a>) -> Option<(Carrier, Option<Text<'a>>)> {
         "note" => Some((Carrier::Note, details.id)),
         _ => None,
     }
-}
-
-pub(in crate::format) fn parse_time(text: &str) -> Option<DateTime<Utc>> {
-    DateTime::parse_from_rfc3339(text).ok().map(|time| time.to_utc())
 }
