@@ -29,12 +29,7 @@ pub fn against(child: &Session, leaf: Option<&str>, parent: &Session) -> Result<
     let seed = lineage::seed(&thread, parent);
     let prefix = History::of(&thread, seed.kept, seed.kept)?;
     let all = thread.history(thread.path().len(), seed.kept).len();
-    // The parent as it stood when its last copied record was its tip, on whatever branch that is.
-    let old = parent.thread(seed.last.as_deref())?;
-    let keep = match seed.last {
-        Some(_) => old.path().len(),
-        None => records_for(parent, old.path(), seed.weight),
-    };
+    let (old, keep) = lineage::origin(&seed, parent)?;
     let old = History::of(&old, keep, 0)?;
     let inherits = !prefix.messages.is_empty();
     let first_difference = if prefix.system != old.system && inherits {
@@ -57,19 +52,6 @@ pub fn against(child: &Session, leaf: Option<&str>, parent: &Session) -> Result<
         inherited: seed.kept,
         seed_length: seed.length,
     })
-}
-
-/// How many records of the parent weigh `length` in all.
-fn records_for(parent: &Session, path: &[u32], length: u64) -> usize {
-    let mut left = length;
-    path.iter()
-        .take_while(|line| {
-            let own = parent.format.weight(&parent.facts, **line);
-            let fits = own <= left;
-            left = left.saturating_sub(own);
-            fits
-        })
-        .count()
 }
 
 /// The marks of the notes on the active path of a session, in order.

@@ -4,6 +4,7 @@ use std::{collections::HashSet, path::Path};
 
 use super::{Session, Thread, ledger};
 use crate::{
+    error::Result,
     fact::{Fact, Facts, Role},
     log::Span,
 };
@@ -53,6 +54,30 @@ pub fn seed(child: &Thread<'_>, parent: &Session) -> Seed {
         .and_then(|last| copied(&child.path()[last]))
         .map(|(id, _)| id.to_owned());
     Seed { kept, last, length: kept as u64, weight: kept as u64 }
+}
+
+/// The parent as it stood when the seed was taken: the path with its last copied record as the tip, on whatever branch
+/// that is, and how many records of it.
+pub fn origin<'a>(seed: &Seed, parent: &'a Session) -> Result<(Thread<'a>, usize)> {
+    let thread = parent.thread(seed.last.as_deref())?;
+    let keep = match seed.last {
+        Some(_) => thread.path().len(),
+        None => records_for(parent, thread.path(), seed.weight),
+    };
+    Ok((thread, keep))
+}
+
+/// How many records of the parent weigh `length` in all.
+fn records_for(parent: &Session, path: &[u32], length: u64) -> usize {
+    let mut left = length;
+    path.iter()
+        .take_while(|line| {
+            let own = parent.format.weight(&parent.facts, **line);
+            let fits = own <= left;
+            left = left.saturating_sub(own);
+            fits
+        })
+        .count()
 }
 
 /// Whether the lineage of `child` names `parent`: its id, or the name of its file.

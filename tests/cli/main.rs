@@ -1,5 +1,6 @@
 //! What a user or a script sees: flags, output, exit statuses, files on disk.
 
+mod families;
 mod forks;
 mod helps;
 mod hints;

@@ -23,7 +23,7 @@ const TURNS: &str = r#"{"question":"What is the file called?","answer":"notes.tx
 const SPENT: u64 = 1304 + 1376 + 840 + 2100 + 718;
 
 /// A session of each client and form where the client keeps it, with the marks of its own folder.
-fn sessions(home: &Home) -> Vec<(&'static str, PathBuf)> {
+pub fn sessions(home: &Home) -> Vec<(&'static str, PathBuf)> {
     let claude = "11111111-1111-4111-8111-000000000001";
     let codex = "rollout-2026-11-29T16-25-56-01a22820-a1cd-78f0-a7db-aadcf675cf49.jsonl";
     let legacy = "rollout-2026-11-29T16-26-11-01a22820-d992-7883-b853-2f16776d94ba.jsonl";

@@ -109,8 +109,8 @@ pub(super) fn family(run: &Run, opened: &Opened, longest: usize) -> Result<(Vec<
     let sessions: Vec<Result<Session>> = members.iter().map(|member| read(&member.path)).collect();
     let mut branches = Vec::new();
     for (member, session) in members.iter().zip(&sessions) {
-        let parent = member.parent.as_ref().and_then(|parent| places.get(parent)).copied();
-        let at = member.boundary.as_ref().and_then(|boundary| boundary.get("at")?.as_str());
+        let parent = member.parent.as_ref().and_then(|parent| places.get(&parent.id)).copied();
+        let at = member.boundary.as_ref().map(|boundary| boundary.at.as_str());
         let mut branch = Branch {
             id: member.id.clone(),
             kind: member.kind.clone(),
