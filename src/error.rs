@@ -166,6 +166,18 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
+    /// A client's command, or the one in its place, did not do what it was run for.
+    #[error("{what}")]
+    CommandFailed {
+        /// What went wrong.
+        what: String,
+        /// Its exit status, if it ended by itself.
+        status: Option<i32>,
+        /// The signal that ended it.
+        signal: Option<i32>,
+        /// What to do next.
+        hint: Option<String>,
+    },
     /// A bug of ours.
     #[error("{0}")]
     Internal(String),
@@ -250,6 +262,7 @@ impl Error {
             Self::NotAFile(_) => ("NOT_A_FILE", 6),
             Self::DurabilityFailed { .. } => ("DURABILITY_FAILED", 6),
             Self::Io { source, .. } => (io_code(source), 6),
+            Self::CommandFailed { .. } => ("COMMAND_FAILED", 6),
             Self::Internal(_) => ("INTERNAL", 70),
         }
     }
@@ -266,6 +279,9 @@ impl Error {
             Self::SessionAmbiguous { found, .. } => json!({ "candidates": found }),
             Self::SessionNotLive { live, .. } => json!({ "live_path": live }),
             Self::NoteTooLong { chars, max } => json!({ "chars": chars, "max_chars": max }),
+            Self::CommandFailed { status, signal, .. } => {
+                json!({ "status": status, "signal": signal })
+            }
             _ => json!({}),
         };
         match value {

@@ -93,13 +93,17 @@ pub(super) fn run(run: &Run, args: &Args) -> Result<Answer> {
         framing: None,
         sidecars: Some(*with_sidecars),
         flatten: args.flatten,
+        asks: None,
+        accepts: &|_| Ok(()),
     };
-    child::make(run, &order, |made| {
+    let (mut answer, made) = child::make(run, &order)?;
+    answer.report = made.map(|made| -> Box<dyn Report> {
         Box::new(Forked {
             carried: made.carried.clone(),
             not_carried: made.not_carried.clone(),
             made,
             dry_run: making.dry_run,
         })
-    })
+    });
+    Ok(answer)
 }

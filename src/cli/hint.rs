@@ -105,6 +105,7 @@ fn pasted(words: &[String]) -> String {
 /// What to do about `error`; `path` is the log in question, where there is one.
 pub fn hint(error: &Error, again: &Again, path: Option<&Path>) -> Option<String> {
     Some(match error {
+        Error::CommandFailed { hint, .. } => return hint.clone(),
         Error::OpenTurn { last: Some(last), .. } => open_turn(*last, again),
         Error::OpenTurn { last: None, .. } => "wait for the turn to end in its client".into(),
         Error::TurnInProgress { .. } => format!(

@@ -1,28 +1,33 @@
 //! `sessctl merge`
 
+mod condense;
+mod target;
+
 use std::{
     io::{self, Write},
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use self::{
+    condense::{Condensed, Condensing, Note, Request},
+    target::Target,
+};
 use super::{
     Run,
-    output::{Answer, Report},
-    pick::{self, Allow, Opened, Pick, find_parent},
+    output::{Answer, Report, printable},
+    pick::{self, Allow, Opened, Pick},
     report::{self, Next, ParentReport},
     side::text_argument,
 };
 use crate::{
     error::{Error, Result},
-    finding::Code,
-    log::{Encoding, Log},
-    ops::{self, Cut, Intent, Merge, Source},
-    session::{At, Session, lineage},
-    store::{self, Glance, Record, State, Written},
+    ops::{self, Cut, Source},
+    session::{Session, lineage},
+    store::{self, Record, State, Written},
 };
 
 /// Bring one note of a side session back into its parent
@@ -30,6 +35,7 @@ use crate::{
 /// Exactly one context message is appended, which the parent's next request contains at its place. The same note of the
 /// same side session is written once, however often the command is run.
 #[derive(Clone, Debug, clap::Args)]
+#[command(group = clap::ArgGroup::new("from").required(true).multiple(true).args(["note", "last_answer", "condense", "condense_with"]))]
 pub struct Args {
     #[command(flatten)]
     pick: Pick,
@@ -37,16 +43,13 @@ pub struct Args {
     #[arg(long, value_name = "SESSION")]
     into: Option<String>,
     /// The note; @FILE reads it from a file, - from standard input
-    #[arg(
-        long,
-        value_name = "TEXT",
-        required_unless_present = "last_answer",
-        conflicts_with = "last_answer"
-    )]
+    #[arg(long, value_name = "TEXT", group = "words")]
     note: Option<String>,
     /// Take the last answer of the side session for the note
-    #[arg(long)]
+    #[arg(long, group = "words")]
     last_answer: bool,
+    #[command(flatten)]
+    condensing: Condensing,
     /// The longest note, in characters; a longer one is refused, never cut
     #[arg(long, value_name = "N", default_value_t = 2000)]
     max_chars: usize,
@@ -68,10 +71,12 @@ pub(in crate::cli) struct Merged {
     appended_messages: usize,
     appended_lines: usize,
     already_merged: bool,
-    note: NoteReport,
+    /// None where it has yet to be asked for.
+    note: Option<NoteReport>,
     parent: ParentReport,
     parent_context: BeforeAfter,
     side_tokens: u64,
+    condense: Option<Condensed>,
     next: Next,
     #[serde(skip)]
     dry_run: bool,
@@ -85,11 +90,16 @@ struct NoteReport {
     chars: usize,
 }
 
-/// What the model sees of the parent; tokens are estimated at four characters each.
+/// How tokens are estimated, in the words of reports.
+const ESTIMATE: &str = "4 characters a token";
+
+/// What the model sees of the parent.
 #[derive(Serialize, JsonSchema)]
 struct BeforeAfter {
     before: Size,
     after: Size,
+    /// How tokens are estimated.
+    estimate: &'static str,
 }
 
 #[derive(Clone, Copy, Serialize, JsonSchema)]
@@ -98,40 +108,47 @@ struct Size {
     tokens: u64,
 }
 
+impl Size {
+    fn of(chars: u64) -> Self {
+        Self { chars, tokens: chars.div_ceil(ops::CHARS_PER_TOKEN) }
+    }
+}
+
 impl Report for Merged {
     fn json(&self) -> String {
         serde_json::to_string(self).expect("a report always serialises")
     }
 
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
-        let note = &self.note;
-        match (self.already_merged, self.dry_run) {
-            (true, _) => {
-                writeln!(out, "the note is in {} already; nothing was written", self.parent.id)?;
+        let parent = &self.parent.id;
+        let chars = self.note.as_ref().map_or(0, |note| note.chars);
+        match (self.already_merged, self.dry_run, &self.note) {
+            (true, ..) => writeln!(out, "the note is in {parent} already; nothing was written")?,
+            (_, true, None) => writeln!(out, "would ask for a note and merge it into {parent}")?,
+            (_, true, _) => {
+                writeln!(out, "would merge a note of {chars} characters into {parent}")?
             }
-            (_, true) => writeln!(
-                out,
-                "would merge a note of {} characters into {}",
-                note.chars, self.parent.id
-            )?,
-            _ => {
-                writeln!(
-                    out,
-                    "merged a note of {} characters into {}",
-                    note.chars, self.parent.id
-                )?;
-            }
+            _ => writeln!(out, "merged a note of {chars} characters into {parent}")?,
         }
         if self.dry_run {
+            let run = self.condense.as_ref().and_then(|condense| condense.run.as_ref());
+            if let (Some(run), None) = (run, &self.note) {
+                writeln!(out, "  run: {}", printable(&run.pasted()))?;
+            }
             for line in &self.lines {
-                writeln!(out, "{}", super::output::printable(line))?;
+                writeln!(out, "{}", printable(line))?;
             }
         }
         let (before, after) = (self.parent_context.before, self.parent_context.after);
         writeln!(
             out,
-            "  parent's context: {} -> {} tokens (estimated); side session: {} tokens",
-            before.tokens, after.tokens, self.side_tokens
+            "  parent's context: {} -> {} characters, {} -> {} tokens (estimated: {}); side session: {} tokens",
+            before.chars,
+            after.chars,
+            before.tokens,
+            after.tokens,
+            self.parent_context.estimate,
+            self.side_tokens
         )
     }
 }
@@ -154,10 +171,11 @@ pub(super) fn run(run: &Run, args: &Args) -> Result<Answer> {
 }
 
 fn merge(run: &Run, args: &Args, side: &Opened, answer: &mut Answer) -> Result<Merged> {
-    let source = say(args, side)?;
-    let path = parent_path(run, args, side)?;
+    let condensing = Request::of(args)?;
+    let given = if condensing.is_none() { Some(say(args, side)?) } else { None };
+    let path = target::path(run, args, side)?;
     let journal = run.journal()?;
-    let request = request(args, &source, &path);
+    let request = request(args, side, given.as_ref(), condensing.as_ref(), &path);
     let _lock = args
         .request_id
         .as_deref()
@@ -173,33 +191,46 @@ fn merge(run: &Run, args: &Args, side: &Opened, answer: &mut Answer) -> Result<M
             differs: "the note or its parent".into(),
         });
     }
-    // The locks are taken before the parent is read, so that what was read is what will be appended to.
-    let version = Glance::at(&path).map_or(0, |glance| glance.header.version);
-    let layout = side.session.format.layout();
-    let held = if args.dry_run {
-        None
-    } else {
-        Some(store::hold(&path, layout.lock(&path, version).as_deref(), &source.side)?)
+    let mut condensed = None;
+    // Held until the note is in the parent, so that a second call finds it there.
+    let mut _turn = None;
+    let source = match (given, condensing) {
+        (Some(source), _) => source,
+        (None, None) => return Err(Error::BadUsage("no note was given".into())),
+        (None, Some(condensing)) => {
+            condensing.check(run, side)?;
+            // The parent is judged before anything is spent, and its locks are let go while the client works.
+            let target = Target::open(run, args, side, &path)?;
+            answer.found_in = Some(path.clone());
+            target.judge()?;
+            let Target { parent, held, .. } = target;
+            drop(held);
+            let known = (&journal, &request);
+            let (note, told, turn) = condense::note(run, args, &condensing, known, side, &parent)?;
+            _turn = turn;
+            match note {
+                Note::Made(source) => {
+                    condensed = Some(told);
+                    source
+                }
+                other => return unwritten(run, args, side, &path, &other, told),
+            }
+        }
     };
-    let (parent, torn) = read_parent(run, &path, side, args)?;
-    check_child(side, &parent)?;
-    if let Some(holder) =
-        layout.presence(&path).and_then(|presence| store::present(&presence, parent.id()))
-    {
-        return Err(Error::SessionLocked { id: parent.id().into(), holder });
-    }
+    let target = Target::open(run, args, side, &path)?;
     answer.found_in = Some(path.clone());
-    let writer = parent.format.writer(&parent.facts)?;
-    let mut policy = args.allow.policy(&[], run.global.strict);
-    if !writer.mends_tail() || parent.log.encoding() == Encoding::Zstd {
-        policy.allow.retain(|code| *code != Code::TornTail);
-    }
-    let cut = ops::cut(&parent, &Intent { at: &At::Tip, leaf: None, policy: &policy })?;
-    answer.findings.clone_from(&cut.warnings);
-    answer.findings.extend(writer.unsent(&parent.facts));
+    let (cut, told) = target.cut()?;
+    answer.findings = told;
     let merge = ops::merge(&cut, &source, args.allow_repeat, run.now)?;
-    let merged = merged(args, side, &cut, &path, &merge)?;
-    if let (false, Some(held)) = (merge.lines.is_empty(), held) {
+    if let (false, Some(held)) = (merge.lines.is_empty(), &target.held) {
+        let parent = &target.parent;
+        let chars = source.text.chars().count();
+        let mut boundary = report::object(
+            json!({ "line": parent.log.lines(), "range": source.range, "chars": chars }),
+        );
+        if condensed.is_some() {
+            boundary.insert("side_messages".into(), said(run, side, parent)?.into());
+        }
         let record = Record {
             v: 1,
             state: State::Prepared,
@@ -211,7 +242,7 @@ fn merge(run: &Run, args: &Args, side: &Opened, answer: &mut Answer) -> Result<M
             source: report::object(
                 json!({ "id": source.side, "path": side.path, "format": parent.format.name() }),
             ),
-            boundary: report::object(json!({ "line": parent.log.lines(), "range": source.range })),
+            boundary,
             written: Written {
                 id: parent.id().into(),
                 path: path.clone(),
@@ -226,30 +257,15 @@ fn merge(run: &Run, args: &Args, side: &Opened, answer: &mut Answer) -> Result<M
             &merge.lines,
             parent.log.encoding(),
             parent.log.stamp(),
-            torn,
-            &held,
+            target.torn,
+            held,
         )?;
-        read_back(run, &path, &parent, &merge)?;
+        target::read_back(run, &path, parent, &merge)?;
         journal.add(&Record { state: State::Committed, ..record })?;
     }
-    Ok(merged)
-}
-
-/// The parent, and whether a newline must go out before the note. Where that is allowed and would make a whole record
-/// of the torn tail, the record is read as one, since the note has to follow it.
-fn read_parent(run: &Run, path: &Path, side: &Opened, args: &Args) -> Result<(Session, bool)> {
-    let format = Some(side.session.format);
-    let log = || store::open(path, Some(&run.store));
-    let parent = Session::read(log()?, format)?;
-    let tail = parent.findings.iter().find(|finding| finding.code == Code::TornTail);
-    let whole = tail.and_then(|finding| finding.fields.get("whole_record"));
-    let mends = parent.format.writer(&parent.facts)?.mends_tail();
-    let allowed = args.allow.policy(&[], false).allow.contains(&Code::TornTail);
-    let torn = parent.log.torn_tail().is_some();
-    if mends && allowed && whole == Some(&Value::Bool(true)) {
-        return Ok((Session::read(log()?.mended(), format)?, torn));
-    }
-    Ok((parent, torn))
+    let chars = merge.note.text.chars().count();
+    let note = NoteReport { id: merge.mark.clone(), chars };
+    report_of(args, side, &cut, &path, Some(note), merge.lines, condensed)
 }
 
 /// The words, judged before anything else.
@@ -268,102 +284,100 @@ fn say(args: &Args, side: &Opened) -> Result<Source> {
     Ok(Source { side: side.session.id().into(), range, text })
 }
 
-/// The parent's live log.
-fn parent_path(run: &Run, args: &Args, side: &Opened) -> Result<PathBuf> {
-    let path = match (&args.into, &side.session.header().parent) {
-        (Some(into), _) => {
-            run.store.find(into).map(|found| found.path).map_err(|error| match error {
-                Error::SessionNotFound(name) => Error::ParentNotFound(name),
-                error => error,
-            })?
-        }
-        (None, Some(parent)) => find_parent(run, parent, side.path.as_deref())?,
-        (None, None) => {
-            return Err(Error::NotAChild {
-                side: side.session.id().into(),
-                parent: "any session".into(),
-            });
-        }
+/// How much was said in the side session itself, as it is now.
+fn said(run: &Run, side: &Opened, parent: &Session) -> Result<usize> {
+    let count = |session: &Session| {
+        let thread = session.thread(None)?;
+        Ok(ops::own_messages(&thread, lineage::seed(&thread, parent).kept).len())
     };
-    let path = run.env.absolute(&path);
-    Ok(store::generations(&path).pop().unwrap_or(path))
-}
-
-/// The parent must be the one that the side session's own lineage names.
-fn check_child(side: &Opened, parent: &Session) -> Result<()> {
-    let session = &side.session;
-    if lineage::names(session, parent) {
-        return Ok(());
+    match &side.path {
+        Some(path) if side.manifest.is_none() => {
+            count(&Session::read(store::open(path, Some(&run.store))?, Some(side.session.format))?)
+        }
+        _ => count(&side.session),
     }
-    Err(Error::NotAChild { side: session.id().into(), parent: parent.id().into() })
 }
 
-fn merged(args: &Args, side: &Opened, cut: &Cut<'_>, path: &Path, merge: &Merge) -> Result<Merged> {
+/// The report of a note that is there already, or has yet to be asked for.
+fn unwritten(
+    run: &Run,
+    args: &Args,
+    side: &Opened,
+    path: &Path,
+    note: &Note,
+    condensed: Condensed,
+) -> Result<Merged> {
+    let target = Target::open(run, args, side, path)?;
+    let (cut, _) = target.cut()?;
+    let note = match note {
+        Note::There(record) => record.written.note.clone().map(|id| {
+            let chars = record.boundary.get("chars").and_then(Value::as_u64).unwrap_or(0);
+            NoteReport { id, chars: usize::try_from(chars).unwrap_or(0) }
+        }),
+        _ => None,
+    };
+    report_of(args, side, &cut, path, note, Vec::new(), Some(condensed))
+}
+
+fn report_of(
+    args: &Args,
+    side: &Opened,
+    cut: &Cut<'_>,
+    path: &Path,
+    note: Option<NoteReport>,
+    lines: Vec<Vec<u8>>,
+    condense: Option<Condensed>,
+) -> Result<Merged> {
     let parent = cut.thread.session;
-    let (before, tokens) = ops::cost_of(&cut.thread)?;
-    let chars = merge.note.text.chars().count();
-    let added = if merge.lines.is_empty() { 0 } else { chars as u64 };
+    let before = ops::chars_of(&cut.thread)?;
+    let chars = note.as_ref().map_or(0, |note| note.chars as u64);
+    let added = if lines.is_empty() { 0 } else { chars };
     let layout = parent.format.layout();
+    let elsewhere = condense.as_ref().and_then(|condense| condense.answered_in.as_deref());
     Ok(Merged {
-        appended_messages: usize::from(!merge.lines.is_empty()),
-        appended_lines: merge.lines.len(),
-        already_merged: merge.lines.is_empty(),
-        note: NoteReport { id: merge.mark.clone(), chars },
+        appended_messages: usize::from(!lines.is_empty()),
+        appended_lines: lines.len(),
+        already_merged: lines.is_empty() && note.is_some(),
+        note,
         parent: ParentReport {
             id: parent.id().into(),
             path: Some(path.into()),
             format: parent.format.name(),
         },
         parent_context: BeforeAfter {
-            before: Size { chars: before, tokens },
-            after: Size { chars: before + added, tokens: (before + added).div_ceil(4) },
+            before: Size::of(before),
+            after: Size::of(before + added),
+            estimate: ESTIMATE,
         },
-        side_tokens: burnt(side, parent)?,
+        side_tokens: target::burnt(side, elsewhere, path)?,
         next: Next {
             argv: layout.opens(parent.id(), path, layout.root_of(path).is_some()),
             cwd: parent.header().cwd.clone(),
         },
+        condense,
         dry_run: args.dry_run,
-        lines: merge.lines.iter().map(|line| String::from_utf8_lossy(line).into_owned()).collect(),
+        lines: lines.iter().map(|line| String::from_utf8_lossy(line).into_owned()).collect(),
     })
 }
 
-/// What the side session spent of its own.
-fn burnt(side: &Opened, parent: &Session) -> Result<u64> {
-    let Some(path) = &side.path else { return Ok(0) };
-    let session = Session::read_usages(Log::open(path)?, Some(side.session.format))?;
-    let thread = session.thread(None)?;
-    let seed = lineage::seed(&thread, parent);
-    let inherited: std::collections::HashSet<u32> =
-        thread.path()[..seed.kept].iter().copied().collect();
-    Ok(session
-        .facts
-        .usages
-        .iter()
-        .filter(|usage| !inherited.contains(&usage.line))
-        .map(|usage| usage.tokens.total())
-        .sum())
-}
-
-/// The note must be the last message that the parent's next request holds, and nothing else may have changed.
-fn read_back(run: &Run, path: &Path, before: &Session, merge: &Merge) -> Result<()> {
-    let after = Session::read(store::open(path, Some(&run.store))?, Some(before.format))?;
-    let messages = |session: &Session| {
-        session.thread(None).map(|thread| thread.history(thread.path().len(), 0).len())
-    };
-    let (had, has) = (messages(before)?, messages(&after)?);
-    let there = ops::merges(&after, None)?.last().is_some_and(|mark| *mark == merge.mark);
-    if has == had + 1 && there {
-        return Ok(());
+/// What makes two requests the same. The words of a note that has yet to be made are no part of it.
+fn request(
+    args: &Args,
+    side: &Opened,
+    given: Option<&Source>,
+    condensing: Option<&Request<'_>>,
+    path: &Path,
+) -> Map<String, Value> {
+    let mut request = report::object(
+        json!({ "verb": "merge", "side": side.session.id(), "into": path, "allow_repeat": args.allow_repeat }),
+    );
+    if let Some(source) = given {
+        request.insert("range".into(), json!(source.range));
+        request.insert("text".into(), json!(source.text));
     }
-    Err(Error::DurabilityFailed {
-        path: path.into(),
-        what: "the note is not the last message when read back".into(),
-    })
-}
-
-fn request(args: &Args, source: &Source, path: &Path) -> Map<String, Value> {
-    report::object(
-        json!({ "verb": "merge", "side": source.side, "into": path, "range": source.range, "text": source.text, "allow_repeat": args.allow_repeat }),
-    )
+    if let Some(condensing) = condensing {
+        request.insert("condense".into(), condensing.fingerprint());
+        request.insert("max_chars".into(), args.max_chars.into());
+    }
+    request
 }

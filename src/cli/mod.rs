@@ -15,6 +15,7 @@ mod report;
 mod schema;
 mod side;
 mod snapshot;
+mod turn;
 mod usage;
 mod version;
 

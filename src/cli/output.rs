@@ -282,6 +282,12 @@ pub(in crate::cli) struct Details {
     /// What is allowed: `NOTE_TOO_LONG`.
     #[serde(skip_serializing_if = "Option::is_none")]
     max_chars: Option<usize>,
+    /// The exit status of the command, if it ended by itself: `COMMAND_FAILED`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<i32>,
+    /// The signal that ended it: `COMMAND_FAILED`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signal: Option<i32>,
 }
 
 fn document(command: &str, exit: u8, answer: &Answer, again: &Again) -> String {

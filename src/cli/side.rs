@@ -1,11 +1,12 @@
 //! `sessctl side`
 
+mod asking;
 mod pane;
 pub(super) mod record;
 
 use std::{
     fs,
-    io::{self, Read, Write},
+    io::{self, IsTerminal, Read, Write},
     path::PathBuf,
 };
 
@@ -22,8 +23,9 @@ use crate::{
     error::{Error, Result},
     format::{self, Format},
     ops,
-    session::At,
+    session::{At, Thread},
 };
+use asking::Asked;
 
 /// Make a read-only advisor session, forked at the last finished turn
 ///
@@ -36,6 +38,18 @@ pub struct Args {
     /// The question; @FILE reads it from a file, - from standard input
     #[arg(long, value_name = "TEXT")]
     ask: Option<String>,
+    /// Put the question to the session at once, by the client's own command line, and print the answer in its log
+    ///
+    /// The command is looked for on this machine's path; SESSCTL_<CLIENT>_CMD (such as SESSCTL_CODEX_CMD) names another
+    /// program with its first arguments, for the shell.
+    #[arg(long, requires = "ask")]
+    run: bool,
+    /// The same by another command, which the shell runs in the session's folder
+    ///
+    /// It finds the session in SESSCTL_SESSION and SESSCTL_SESSION_PATH, the question in SESSCTL_QUESTION, the client's
+    /// name in SESSCTL_CLIENT, and in "$@" the arguments that the client's program would be given.
+    #[arg(long, value_name = "COMMAND", requires = "ask")]
+    run_with: Option<String>,
     /// Other words for the framing; @FILE reads them from a file, - from standard input
     #[arg(long, value_name = "TEXT", conflicts_with = "no_framing")]
     framing: Option<String>,
@@ -62,8 +76,32 @@ pub(in crate::cli) struct Sided {
     side_messages: usize,
     copied_parent_messages: usize,
     answer: Option<String>,
+    #[serde(flatten)]
+    asked: Asked,
     #[serde(skip)]
     dry_run: bool,
+    #[serde(skip)]
+    quiet: bool,
+}
+
+impl Sided {
+    /// Counts again what a turn has changed.
+    fn recount(&mut self, child: &Thread<'_>) {
+        let messages = child.history(child.path().len(), child.seed).len();
+        let made = &mut self.made;
+        made.messages = messages;
+        made.turns = child.turns.closed();
+        (made.tool_calls, made.tool_results) = (child.turns.calls, child.turns.results);
+        self.side_messages = messages.saturating_sub(self.copied_parent_messages);
+    }
+
+    /// The answer as it stands in the log; a terminal is not handed what it would obey.
+    fn say(answer: &str, out: &mut dyn Write) -> io::Result<()> {
+        if io::stdout().is_terminal() {
+            return writeln!(out, "{}", printable(answer));
+        }
+        writeln!(out, "{answer}")
+    }
 }
 
 impl Report for Sided {
@@ -72,6 +110,9 @@ impl Report for Sided {
     }
 
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
+        if let Some(answer) = self.answer.as_ref().filter(|_| self.quiet) {
+            return Self::say(answer, out);
+        }
         let made = &self.made;
         let verb = match (self.dry_run, made.replayed) {
             (true, _) => "would open",
@@ -90,7 +131,21 @@ impl Report for Sided {
         if let Some(path) = &made.child.path {
             writeln!(out, "  file: {}", printable(&path.display().to_string()))?;
         }
-        writeln!(out, "  open: {}", printable(&made.next.pasted()))
+        writeln!(out, "  open: {}", printable(&made.next.pasted()))?;
+        if let Some(place) = self.asked.answered_in.as_ref().filter(|it| it.id != made.child.id) {
+            let path = place.path.display().to_string();
+            writeln!(out, "  answered in session {}: {}", place.id, printable(&path))?;
+        }
+        match (&self.answer, &self.asked.run) {
+            (Some(answer), _) => {
+                writeln!(out)?;
+                Self::say(answer, out)
+            }
+            (None, Some(run)) if self.dry_run => {
+                writeln!(out, "  run: {}", printable(&run.pasted()))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -109,6 +164,7 @@ pub(super) fn run(run: &Run, args: &Args) -> Result<Answer> {
         let Args { pick, recording, out, .. } = args;
         return record::run(run, pick, recording, input, out.as_deref(), making.dry_run);
     }
+    let runs = args.run || args.run_with.is_some();
     let ask = args.ask.as_deref().map(text_argument).transpose()?;
     let framing = match (&args.framing, args.no_framing) {
         (_, true) => None,
@@ -122,6 +178,9 @@ pub(super) fn run(run: &Run, args: &Args) -> Result<Answer> {
         }
         (None, _) => Some(ops::FRAMING.to_owned()),
     };
+    if runs && ask.as_ref().is_some_and(|ask| ask.trim().is_empty()) {
+        return Err(Error::BadUsage("the question is empty".into()));
+    }
     let words = framing.clone();
     let order = Order {
         verb: "side",
@@ -132,29 +191,37 @@ pub(super) fn run(run: &Run, args: &Args) -> Result<Answer> {
         framing,
         sidecars: None,
         flatten: false,
+        asks: ask.as_deref().filter(|_| runs),
+        accepts: &|parent| if runs { asking::check(run, args, parent) } else { Ok(()) },
     };
-    let asks = ask.is_some();
-    let mut answer = child::make(run, &order, |mut made| {
-        let takes = format::by_name(made.parent.format).is_some_and(takes_question);
-        let fileless = made.child.path.is_none();
-        // Without a log there is no other place for the framing.
-        let said = [words.filter(|_| fileless), ask.filter(|_| takes)];
-        let said: Vec<String> = said.into_iter().flatten().collect();
-        made.next.argv.extend(Some(said.join("\n\n")).filter(|said| !said.is_empty()));
-        let copied = if making.context == ContextArg::None { 0 } else { made.inherited };
-        Box::new(Sided {
-            framing_messages: if fileless { 0 } else { made.framed },
-            side_messages: made.messages - copied.min(made.messages),
-            copied_parent_messages: copied,
-            answer: None,
-            dry_run: making.dry_run,
-            made,
-        })
-    })?;
-    let client = answer.source.as_ref().and_then(|source| format::by_name(source.format));
-    if asks && answer.failure.is_none() && !client.is_some_and(takes_question) {
-        answer.hint = Some(UNTOLD.into());
+    let (mut answer, made) = child::make(run, &order)?;
+    let Some(mut made) = made else { return Ok(answer) };
+    let takes = format::by_name(made.parent.format).is_some_and(takes_question);
+    let fileless = made.child.path.is_none();
+    // Without a log there is no other place for the framing.
+    let said = [words.filter(|_| fileless), ask.clone().filter(|_| takes)];
+    let said = said.into_iter().flatten().collect::<Vec<_>>().join("\n\n");
+    made.next.argv.extend(Some(said.clone()).filter(|said| !said.is_empty()));
+    let copied = if making.context == ContextArg::None { 0 } else { made.inherited };
+    let mut sided = Sided {
+        framing_messages: if fileless { 0 } else { made.framed },
+        side_messages: made.messages - copied.min(made.messages),
+        copied_parent_messages: copied,
+        answer: None,
+        asked: Asked { run: None, answered_in: None },
+        dry_run: making.dry_run,
+        quiet: run.global.quiet,
+        made,
+    };
+    match &ask {
+        Some(ask) if runs => {
+            let question = if fileless { &said } else { ask };
+            answer.failure = asking::ask(run, args, &mut sided, question).err();
+        }
+        Some(_) if !takes => answer.hint = Some(UNTOLD.into()),
+        _ => {}
     }
+    answer.report = Some(Box::new(sided));
     Ok(answer)
 }
 

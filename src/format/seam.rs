@@ -536,6 +536,25 @@ pub trait Layout {
 
     /// The command that opens a session in its client.
     fn opens(&self, id: &str, path: &Path, in_store: bool) -> Vec<String>;
+
+    /// The command that has the client answer `question` in a session without a screen; none where no such command is
+    /// known. Without a `path` the client starts the session under that id.
+    fn asks(
+        &self,
+        _id: &str,
+        _path: Option<&Path>,
+        _in_store: bool,
+        _question: &str,
+    ) -> Option<Vec<String>> {
+        None
+    }
+}
+
+/// A command line with `question` as its last word, which no client takes for a flag.
+#[must_use]
+pub fn with_question<const N: usize>(words: [&str; N], question: &str) -> Vec<String> {
+    let guard = question.starts_with('-').then_some("--");
+    words.into_iter().chain(guard).chain([question]).map(Into::into).collect()
 }
 
 /// Where a client says which of its processes has a session open.

@@ -1,12 +1,14 @@
 //! One note back into the parent: exactly one message, or none when it stands there already.
 
+use std::fmt::Write;
+
 use chrono::{DateTime, Utc};
 
 use super::{Cut, note};
 use crate::{
     error::{Error, Result},
     fact::{Carrier, Fact, Role},
-    format::{Note, Origin},
+    format::{Message, Note, Origin},
     session::{Thread, history},
 };
 
@@ -32,6 +34,17 @@ pub struct Merge {
     pub lines: Vec<Vec<u8>>,
 }
 
+/// Refuses a parent whose client could not open it with a note.
+pub fn takes_note(parent: &Cut<'_>) -> Result<()> {
+    let session = parent.thread.session;
+    let writer = session.format.writer(&session.facts)?;
+    if writer.takes_note(&session.facts, session.header().version, &parent.kept) {
+        return Ok(());
+    }
+    let message = "the parent has not run yet, and its client could not open it with a note before the first step";
+    Err(Error::InvalidBoundary(message.into()))
+}
+
 /// Drafts the lines that bring `source` into the session cut at `parent`.
 pub fn merge(
     parent: &Cut<'_>,
@@ -39,13 +52,10 @@ pub fn merge(
     allow_repeat: bool,
     at: DateTime<Utc>,
 ) -> Result<Merge> {
+    takes_note(parent)?;
     let session = parent.thread.session;
     let facts = &session.facts;
     let writer = session.format.writer(facts)?;
-    if !writer.takes_note(facts, session.header().version, &parent.kept) {
-        let message = "the parent has not run yet, and its client could not open it with a note before the first step";
-        return Err(Error::InvalidBoundary(message.into()));
-    }
     let carried = |fact: Fact| match fact {
         Fact::Carried(Carrier::Note, mark) => Some(facts.name(mark)),
         _ => None,
@@ -77,37 +87,85 @@ pub fn merge(
 
 /// The last answer that a side session gave of its own, and the messages that it stands for: its prompt and itself.
 pub fn last_answer(side: &Thread<'_>, seed: usize) -> Result<(String, [String; 2])> {
-    let messages = side.history(side.path().len(), seed);
-    let own: Vec<_> = messages.iter().filter(|message| message.origin == Origin::Own).collect();
+    answer_among(side, &own_messages(side, seed))?.ok_or(Error::NoteEmpty)
+}
+
+/// What was said in a session itself: nothing inherited, no framing and no notes.
+#[must_use]
+pub fn own_messages(side: &Thread<'_>, seed: usize) -> Vec<Message> {
+    let mut messages = side.history(side.path().len(), seed);
+    messages.retain(|message| message.origin == Origin::Own);
+    messages
+}
+
+/// The last answer among `messages`, which follow each other, and the ids of its prompt and of itself.
+pub fn answer_among(
+    side: &Thread<'_>,
+    messages: &[Message],
+) -> Result<Option<(String, [String; 2])>> {
     let states = |line: u32, what: &dyn Fn(Fact) -> bool| side.session.facts.of(line).any(what);
-    let mut found = None; // what only marks the end of a turn is no answer
-    for (at, message) in own
-        .iter()
-        .enumerate()
-        .filter(|(_, message)| message.role == Role::Assistant && message.sent)
-        .filter(|(_, message)| !states(message.line, &|fact| matches!(fact, Fact::Closed { .. })))
-        .rev()
-    {
-        let text = history::unfold(side.session, message)?.text;
+    // What only marks the end of a turn is no answer.
+    let speaks = |message: &Message| {
+        let marks = states(message.line, &|fact| matches!(fact, Fact::Closed { .. }));
+        message.role == Role::Assistant && message.sent && !marks
+    };
+    let text = |message: &Message| history::unfold(side.session, message).map(|it| it.text);
+    let mut found = None;
+    for (at, message) in messages.iter().enumerate().rev().filter(|(_, message)| speaks(message)) {
+        let text = text(message)?;
         if !text.trim().is_empty() {
             found = Some((at, text));
             break;
         }
     }
-    let (at, text) = found.ok_or(Error::NoteEmpty)?;
-    let asks = |message: &&&crate::format::Message| {
+    let Some((at, mut answer)) = found else { return Ok(None) };
+    // An answer that was written as several lines is one all the same.
+    let part = |message: &Message| {
+        side.session.facts.of(message.line).find_map(|fact| match fact {
+            Fact::Part(id) => Some(id),
+            _ => None,
+        })
+    };
+    let whole = part(&messages[at]);
+    let same = |message: &&Message| whole.is_some() && part(message) == whole && speaks(message);
+    for earlier in messages[..at].iter().rev().take_while(same) {
+        let text = text(earlier)?;
+        if !text.trim().is_empty() {
+            answer = format!("{}\n\n{answer}", text.trim_end());
+        }
+    }
+    let asks = |message: &&Message| {
         message.role == Role::User
             && !states(message.line, &|fact| matches!(fact, Fact::Answered { .. }))
     };
-    let prompt = own[..at].iter().rev().find(asks).unwrap_or(&own[at]);
+    let prompt = messages[..at].iter().rev().find(asks).unwrap_or(&messages[at]);
     let id = |line: u32| {
         side.id_on(line).map(|id| side.session.facts.name(id).to_owned()).unwrap_or_default()
     };
-    Ok((text, [id(prompt.line), id(own[at].line)]))
+    Ok(Some((answer, [id(prompt.line), id(messages[at].line)])))
 }
 
-/// The size of what the model sees: characters, and tokens estimated at four characters each.
-pub fn cost_of(thread: &Thread<'_>) -> Result<(u64, u64)> {
+/// Messages for a program that is to sum them up: plain text, who speaks on a line of its own.
+pub fn transcript(side: &Thread<'_>, messages: &[Message]) -> Result<String> {
+    let mut text = String::new();
+    for message in messages {
+        let said = history::unfold(side.session, message)?;
+        let calls = said.calls.iter().map(|(_, name, arguments)| format!("[{name} {arguments}]"));
+        let parts = [said.text.clone()].into_iter().chain(calls).chain([said.output.clone()]);
+        let parts: Vec<String> = parts.filter(|part| !part.trim().is_empty()).collect();
+        if !parts.is_empty() {
+            let _ = write!(text, "## {}\n\n{}\n\n", message.role.name(), parts.join("\n\n"));
+        }
+    }
+    Ok(text)
+}
+
+/// How many characters a token is taken for. Clients and models differ; what counts is the size of a note beside that of
+/// a context.
+pub const CHARS_PER_TOKEN: u64 = 4;
+
+/// The size of what the model sees, in characters.
+pub fn chars_of(thread: &Thread<'_>) -> Result<u64> {
     let mut chars = 0;
     for message in thread.history(thread.path().len(), thread.seed) {
         let unfolded = history::unfold(thread.session, &message)?;
@@ -119,5 +177,5 @@ pub fn cost_of(thread: &Thread<'_>) -> Result<(u64, u64)> {
         let words = unfolded.text.chars().count() + unfolded.output.chars().count();
         chars += (words + calls) as u64;
     }
-    Ok((chars, chars.div_ceil(4)))
+    Ok(chars)
 }

@@ -11,7 +11,10 @@ pub mod usage;
 
 pub use cut::{Cut, Intent, Policy, cut};
 pub use fork::{Child, base_of, child};
-pub use merge::{Merge, Source, cost_of, last_answer, merge};
+pub use merge::{
+    CHARS_PER_TOKEN, Merge, Source, answer_among, chars_of, last_answer, merge, own_messages,
+    takes_note, transcript,
+};
 pub use note::{FRAMING, framing, is_bidi_control, note, trimmed};
 pub use replay::{Against, against, merges};
 pub use snapshot::{Manifest, Meta, Origin, SNAPSHOT_VERSION, manifest, manifest_of, seed_lines};

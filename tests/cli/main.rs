@@ -10,6 +10,7 @@ mod merges;
 mod pages;
 mod records;
 mod replays;
+mod run;
 mod schemas;
 mod sides;
 mod snapshots;

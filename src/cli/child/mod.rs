@@ -20,7 +20,7 @@ use self::{
 };
 use super::{
     Run,
-    output::{Answer, Report},
+    output::Answer,
     pick::{Allow, Opened, Pick},
     report::{self, BoundaryReport, ChildReport, LeftOut, Next, ParentReport},
 };
@@ -90,6 +90,10 @@ pub struct Order<'a> {
     pub sidecars: Option<bool>,
     /// Whether the child must hold all that it inherits.
     pub flatten: bool,
+    /// The question that is put to it at once, which makes it another request.
+    pub asks: Option<&'a str>,
+    /// Refuses a parent before anything is made.
+    pub accepts: &'a dyn Fn(&Opened) -> Result<()>,
 }
 
 /// What was made.
@@ -135,12 +139,8 @@ pub struct Made {
     pub not_carried: Vec<String>,
 }
 
-/// Makes the child, or says what would be made.
-pub fn make(
-    run: &Run,
-    order: &Order<'_>,
-    present: impl FnOnce(Made) -> Box<dyn Report>,
-) -> Result<Answer> {
+/// Makes the child, or says what would be made; a failure stands in the answer.
+pub fn make(run: &Run, order: &Order<'_>) -> Result<(Answer, Option<Made>)> {
     let making = order.making;
     making.allow.excludes(&making.drop)?;
     let opened = order.pick.open_to(run, Some(order.at))?;
@@ -153,20 +153,18 @@ pub fn make(
     answer.stdout_taken = order.out == Some(Path::new("-"));
     let layout = session.format.layout();
     if let Some(id) = making.id.as_deref().filter(|id| !layout.valid_id(id)) {
-        return Ok(answer.failed(Error::InvalidSessionId(id.into())));
+        return Ok((answer.failed(Error::InvalidSessionId(id.into())), None));
     }
-    let step = plan(run, order, &opened, &mut answer);
+    let accepted = (order.accepts)(&opened);
+    let step = accepted.and_then(|()| plan(run, order, &opened, &mut answer));
     drop(opened); // A long log and its child need not both be in memory.
     let made = step.and_then(|step| match step {
         Step::Done(made) => Ok(*made),
         Step::Written(written) => written.finish(),
     });
     match made {
-        Ok(made) => {
-            answer.report = Some(present(made));
-            Ok(answer)
-        }
-        Err(error) => Ok(answer.failed(error)),
+        Ok(made) => Ok((answer, Some(made))),
+        Err(error) => Ok((answer.failed(error), None)),
     }
 }
 
@@ -276,11 +274,13 @@ pub(super) fn left_out(cut: &Cut<'_>, inherited: usize, inherit: bool) -> LeftOu
 /// What makes two requests the same.
 fn request(order: &Order<'_>, opened: &Opened, title: Option<&str>) -> Map<String, Value> {
     let making = order.making;
-    report::object(json!({
+    let mut request = report::object(json!({
         "verb": order.verb, "source": opened.parent().0, "at": format!("{:?}", order.at), "title": title, "id": making.id,
         "cwd": making.cwd, "out": order.out, "context": format!("{:?}", making.context), "leaf": making.leaf,
         "framing": order.framing, "drop": making.drop, "flatten": order.flatten,
-    }))
+    }));
+    request.extend(order.asks.map(|asks| ("ask".to_owned(), asks.into())));
+    request
 }
 
 fn same_request(id: &str, before: &Map<String, Value>, now: &Map<String, Value>) -> Result<()> {

@@ -15,7 +15,7 @@ use crate::{
         report::{BoundaryReport, ChildReport, LeftOut, Next, ParentReport},
     },
     error::{Error, Result},
-    format::{Birth, Format},
+    format::{Birth, Format, Origin},
     log::Stamp,
     ops::{self, Intent, Policy},
     session::{At, Outline, Session},
@@ -190,7 +190,11 @@ pub(super) fn replayed(
             argv: layout.opens(child.id(), path, root.is_some()),
             cwd: child.header().cwd.clone(),
         },
-        framed: outline.messages - inherited.min(outline.messages),
+        framed: thread
+            .history(thread.path().len(), thread.seed)
+            .iter()
+            .filter(|message| message.origin == Origin::Framing)
+            .count(),
         seed_hash: text("hash").into(),
         inherited,
         carried: Vec::new(),

@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use super::super::{Birth, Layout, Presence, Sidecar};
+use super::super::{Birth, Layout, Presence, Sidecar, seam::with_question};
 use crate::{env::Env, log::Encoding};
 
 /// The longest name of a project's folder before it is cut and marked with a hash.
@@ -121,6 +121,21 @@ impl Layout for ClaudeLayout {
         // An id is looked for in the client's own folders only; 2.1.332 takes the path of a file anywhere.
         let session = if in_store { id.to_owned() } else { path.display().to_string() };
         vec!["claude".into(), "--resume".into(), session]
+    }
+
+    fn asks(
+        &self,
+        id: &str,
+        path: Option<&Path>,
+        in_store: bool,
+        question: &str,
+    ) -> Option<Vec<String>> {
+        let opening = match path {
+            Some(path) => self.opens(id, path, in_store),
+            None => self.starts(id)?,
+        };
+        let [client, flag, session] = opening.as_slice() else { return None };
+        Some(with_question([client, flag, session, "-p"], question))
     }
 }
 

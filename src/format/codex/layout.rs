@@ -13,6 +13,7 @@ use crate::{
     format::{
         Birth, Layout,
         json::{self, Text},
+        seam::with_question,
     },
     log::Encoding,
 };
@@ -128,6 +129,16 @@ impl Layout for CodexLayout {
 
     fn opens(&self, id: &str, _path: &Path, _in_store: bool) -> Vec<String> {
         ["codex", "resume", id].map(Into::into).to_vec()
+    }
+
+    fn asks(
+        &self,
+        id: &str,
+        path: Option<&Path>,
+        _in_store: bool,
+        question: &str,
+    ) -> Option<Vec<String>> {
+        path.map(|_| with_question(["codex", "exec", "resume", id], question))
     }
 }
 

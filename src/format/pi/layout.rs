@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::super::{Birth, Layout, Sidecar};
+use super::super::{Birth, Layout, Sidecar, seam::with_question};
 use crate::{env::Env, fact::Header, log::Encoding};
 
 pub(super) struct PiLayout;
@@ -77,6 +77,19 @@ impl Layout for PiLayout {
         // 1.6.0 and 0.73.1 take an id only where they look for sessions, a path anywhere.
         let session = if in_store { id.to_owned() } else { path.display().to_string() };
         vec!["pi".into(), "--session".into(), session]
+    }
+
+    fn asks(
+        &self,
+        _id: &str,
+        path: Option<&Path>,
+        _in_store: bool,
+        question: &str,
+    ) -> Option<Vec<String>> {
+        // What begins with an at sign is a file for this client, also behind `--`.
+        let question =
+            if question.starts_with('@') { format!(" {question}") } else { question.to_owned() };
+        Some(with_question(["pi", "-p", "--session", &path?.display().to_string()], &question))
     }
 }
 

@@ -1,0 +1,345 @@
+//! `merge --condense`: one turn in the side session that makes a note of it.
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::Args;
+use crate::{
+    cli::{
+        Run,
+        pick::Opened,
+        side::text_argument,
+        turn::{Exchange, Ran, Seat, Table, Taker, exchanges},
+    },
+    error::{Error, Result},
+    format::Message,
+    ops::{self, Source},
+    session::{Session, Thread, lineage},
+    store::{self, Journal, Lock, Record},
+};
+
+/// What the client is asked for unless the user says otherwise.
+const PROMPT: &str = "Condense this side conversation into one note for the main session: what was asked, what was found out, and what follows from it. Plain text of at most {max_chars} characters, complete in itself; no heading, no greeting, no word about this request. Use no tools. Answer with the note alone.";
+
+/// What is said to words of the user that do not name the cap.
+const CAP: &str = "\n\nAt most {max_chars} characters.";
+
+/// What the client is told once when the note is too long.
+const AGAIN: &str = "That note has {chars} characters; at most {max_chars} are allowed. Give it again, shorter, and nothing else.";
+
+/// How a note is to be condensed.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Condensing {
+    /// Have the client make the note, by one turn in the side session
+    ///
+    /// Its own command line runs on the side session, as with `side --run`, or what SESSCTL_<CLIENT>_CMD names. A note
+    /// that is too long is asked for once more. A turn that was taken already, and after which nothing was said, is not
+    /// taken again.
+    #[arg(long, conflicts_with_all = ["note", "last_answer"])]
+    condense: bool,
+    /// Have another command make the note: it gets the side conversation on standard input, the note is its output
+    ///
+    /// The shell runs it in the session's folder. It finds what is asked for in SESSCTL_QUESTION, the cap in
+    /// SESSCTL_MAX_CHARS, and the session in SESSCTL_SESSION, SESSCTL_SESSION_PATH and SESSCTL_CLIENT.
+    #[arg(long, value_name = "COMMAND", conflicts_with_all = ["note", "last_answer"])]
+    condense_with: Option<String>,
+    /// Other words for the prompt, {max_chars} being the cap; @FILE reads them from a file, - from standard input
+    #[arg(long, value_name = "TEXT", env = "SESSCTL_CONDENSE_PROMPT", hide_env_values = true)]
+    condense_prompt: Option<String>,
+}
+
+/// What condensing came to.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub(super) struct Condensed {
+    /// How many turns were taken, or runs of the command made.
+    turns: usize,
+    /// The last one.
+    pub run: Option<Ran>,
+    /// The log that has the answer, where the client went on in a file of its own.
+    pub answered_in: Option<PathBuf>,
+}
+
+/// A note before it is written.
+pub(super) enum Note {
+    /// To be written, unless it is there.
+    Made(Source),
+    /// An earlier call with the same request made it, and it is there.
+    There(Box<Record>),
+    /// It would be asked for.
+    Planned,
+}
+
+/// What is asked for, as it stands on the command line.
+pub(super) struct Request<'a> {
+    with: Option<&'a str>,
+    template: String,
+}
+
+impl<'a> Request<'a> {
+    /// What `args` ask for; none where the words are given.
+    pub fn of(args: &'a Args) -> Result<Option<Self>> {
+        let Condensing { condense, condense_with, condense_prompt } = &args.condensing;
+        if !condense && condense_with.is_none() {
+            return Ok(None);
+        }
+        let mut template = match condense_prompt {
+            Some(words) => ops::trimmed(&text_argument(words)?).map_err(|error| match error {
+                Error::NoteEmpty => Error::BadUsage("the prompt is empty".into()),
+                error => error,
+            })?,
+            None => PROMPT.to_owned(),
+        };
+        if !template.contains("{max_chars}") {
+            template.push_str(CAP);
+        }
+        Ok(Some(Self { with: condense_with.as_deref(), template }))
+    }
+
+    /// What makes two of them the same.
+    pub fn fingerprint(&self) -> Value {
+        json!({ "with": self.with, "prompt": self.template })
+    }
+
+    /// Refuses what could not be run.
+    pub fn check(&self, run: &Run, side: &Opened) -> Result<()> {
+        if self.with.is_some() {
+            return Ok(());
+        }
+        if side.path.is_none() || side.manifest.is_some() {
+            let message =
+                "only a session with a log of its own can be asked; `--condense-with` takes any";
+            return Err(Error::BadUsage(message.into()));
+        }
+        side.require_live(run)?;
+        let cwd = side.session.header().cwd.as_deref().map(std::path::Path::new);
+        Taker::check(run, side.session.format, cwd, None)
+    }
+}
+
+/// The note of a side session, by as few turns as it takes. The parent was judged before.
+pub(super) fn note(
+    run: &Run,
+    args: &Args,
+    request: &Request<'_>,
+    (journal, fingerprint): (&Journal, &Map<String, Value>),
+    side: &Opened,
+    parent: &Session,
+) -> Result<(Note, Condensed, Option<Lock>)> {
+    let mut told = Condensed::default();
+    // Two calls wait for each other, so that a note is paid for once.
+    let lock = if args.dry_run {
+        None
+    } else {
+        Some(journal.lock(&format!("turn in {}", side.session.id()))?)
+    };
+    let fresh = match &side.path {
+        Some(path) if side.manifest.is_none() => {
+            let log = store::open(path, Some(&run.store))?;
+            Some(Session::read(log, Some(side.session.format))?)
+        }
+        _ => None,
+    };
+    let thread = fresh.as_ref().unwrap_or(&side.session).thread(None)?;
+    let own = ops::own_messages(&thread, lineage::seed(&thread, parent).kept);
+    if own.is_empty() {
+        return Err(Error::NoteEmpty);
+    }
+    if !args.allow_repeat
+        && let Some(record) =
+            earlier(journal, args, fingerprint, own.len(), &ops::merges(parent, None)?)?
+    {
+        return Ok((Note::There(Box::new(record)), told, lock));
+    }
+    let made = match request.with {
+        Some(script) => by_command(run, args, request, side, (&thread, &own), script, &mut told)?,
+        None => by_client(run, args, request, side, (&thread, &own), &mut told)?,
+    };
+    Ok((made.map_or(Note::Planned, Note::Made), told, lock))
+}
+
+/// The step in which an earlier call of the same kind wrote its note, if that is still there and nothing was said in the
+/// side session since. A request id stands for its note whatever was said.
+fn earlier(
+    journal: &Journal,
+    args: &Args,
+    fingerprint: &Map<String, Value>,
+    own: usize,
+    marks: &[String],
+) -> Result<Option<Record>> {
+    let same = |record: &Record| {
+        let keys = ["verb", "side", "into", "condense"];
+        let alike = keys.iter().all(|key| record.request.get(*key) == fingerprint.get(*key));
+        let mark = record.written.note.as_ref();
+        let named = args.request_id.is_some() && record.request_id == args.request_id;
+        let still = record.boundary.get("side_messages") == Some(&json!(own));
+        alike && (named || still) && mark.is_some_and(|mark| marks.contains(mark))
+    };
+    Ok(journal.records()?.into_iter().rev().find(same))
+}
+
+/// By one turn in the side session, and one more if that is too long.
+fn by_client(
+    run: &Run,
+    args: &Args,
+    request: &Request<'_>,
+    side: &Opened,
+    (thread, own): (&Thread<'_>, &[Message]),
+    told: &mut Condensed,
+) -> Result<Option<Source>> {
+    let source = |text: &str, range: &[String; 2]| -> Result<Source> {
+        let text = ops::trimmed(text)?;
+        Ok(Source { side: side.session.id().into(), range: range.clone(), text })
+    };
+    let before = exchanges(thread, own)?;
+    let (mut known, mut again) = match before.as_slice() {
+        [.., last] if fits(&request.template, &last.question) => (answered(last, &source)?, false),
+        [.., first, last]
+            if fits(AGAIN, &last.question) && fits(&request.template, &first.question) =>
+        {
+            (answered(last, &source)?, true)
+        }
+        _ => (None, false),
+    };
+    let layout = side.session.format.layout();
+    let path = side.path.as_deref();
+    let seat = Seat {
+        format: side.session.format,
+        id: side.session.id(),
+        path,
+        in_store: path.is_none_or(|path| layout.root_of(path).is_some()),
+        cwd: side.session.header().cwd.as_deref(),
+    };
+    let mut table = None;
+    loop {
+        let too_long = known.as_ref().map(|source| source.text.chars().count());
+        let too_long = too_long.filter(|chars| *chars > args.max_chars);
+        let question = match (&known, too_long) {
+            (Some(_), None) => return Ok(known),
+            (Some(_), Some(chars)) if again => {
+                return Err(Error::NoteTooLong { chars, max: args.max_chars });
+            }
+            (Some(_), Some(chars)) => {
+                again = true;
+                filled(AGAIN, Some(chars), args.max_chars)
+            }
+            (None, _) => filled(&request.template, None, args.max_chars),
+        };
+        let taker = Taker::of(run, &seat, None, &question)?;
+        if args.dry_run {
+            let cwd = seat.cwd.map(Into::into);
+            told.run = Some(Ran { argv: taker.argv(), cwd, status: None, signal: None });
+            return Ok(None);
+        }
+        if table.is_none() {
+            table = Some(Table::new(run)?);
+        }
+        let Some(table) = &mut table else { continue };
+        let taken = table.take(&seat, &taker, &question)?;
+        told.turns += 1;
+        told.run = Some(taken.ran);
+        if let Some(failure) = taken.failure {
+            return Err(failure);
+        }
+        let answer = taken.answer.ok_or(Error::NoteEmpty)?;
+        told.answered_in = Some(answer.path).filter(|path| side.path.as_ref() != Some(path));
+        known = Some(source(&answer.text, &answer.range)?);
+    }
+}
+
+/// The note that an earlier turn made; words that are no note are none.
+fn answered(
+    exchange: &Exchange,
+    source: &dyn Fn(&str, &[String; 2]) -> Result<Source>,
+) -> Result<Option<Source>> {
+    exchange.answer.as_ref().map(|(text, range)| source(text, range)).transpose()
+}
+
+/// By a command of the user, which may try once more too. The note stands for all that was said.
+fn by_command(
+    run: &Run,
+    args: &Args,
+    request: &Request<'_>,
+    side: &Opened,
+    (thread, own): (&Thread<'_>, &[Message]),
+    script: &str,
+    told: &mut Condensed,
+) -> Result<Option<Source>> {
+    let path = side.path.as_deref();
+    let cwd = side.session.header().cwd.as_deref();
+    let (format, id) = (side.session.format, side.session.id());
+    let seat = Seat { format, id, path, in_store: true, cwd };
+    let argv = vec!["sh".into(), "-c".into(), script.into()];
+    let ran = Ran { argv, cwd: cwd.map(Into::into), status: None, signal: None };
+    if args.dry_run {
+        told.run = Some(ran);
+        return Ok(None);
+    }
+    let transcript = ops::transcript(thread, own)?;
+    let variables = [("SESSCTL_MAX_CHARS", args.max_chars.to_string())];
+    let mut table = Table::new(run)?;
+    let mut question = filled(&request.template, None, args.max_chars);
+    let mut text = String::new();
+    for _ in 0..2 {
+        told.turns += 1;
+        let said = table.filter(&seat, script, &question, transcript.clone(), &variables)?;
+        text = ops::trimmed(&said)?;
+        let chars = text.chars().count();
+        if chars <= args.max_chars {
+            break;
+        }
+        let again = filled(AGAIN, Some(chars), args.max_chars);
+        question = format!("{}\n\n{again}", filled(&request.template, None, args.max_chars));
+    }
+    told.run = Some(Ran { status: Some(0), ..ran });
+    let chars = text.chars().count();
+    if chars > args.max_chars {
+        return Err(Error::NoteTooLong { chars, max: args.max_chars });
+    }
+    let name = |message: Option<&Message>| {
+        let id = message.and_then(|message| thread.id_on(message.line));
+        id.map(|id| thread.session.facts.name(id).to_owned()).unwrap_or_default()
+    };
+    let range = [name(own.first()), name(own.last())];
+    Ok(Some(Source { side: id.into(), range, text }))
+}
+
+fn filled(template: &str, chars: Option<usize>, max: usize) -> String {
+    let text = template.replace("{max_chars}", &max.to_string());
+    chars.map_or(text.clone(), |chars| text.replace("{chars}", &chars.to_string()))
+}
+
+/// Whether `text` is that template with numbers in it.
+fn fits(template: &str, text: &str) -> bool {
+    let mut rest = text.trim();
+    let pieces = template.trim().replace("{max_chars}", "{chars}");
+    for (nth, piece) in pieces.split("{chars}").enumerate() {
+        if nth > 0 {
+            let digits = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+            if digits.len() == rest.len() {
+                return false;
+            }
+            rest = digits;
+        }
+        let Some(after) = rest.strip_prefix(piece) else { return false };
+        rest = after;
+    }
+    rest.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prompt_is_known_again_whatever_the_cap_was() {
+        assert!(fits(PROMPT, &filled(PROMPT, None, 2000)));
+        assert!(fits(AGAIN, &format!(" {}\n", filled(AGAIN, Some(2345), 80))));
+        assert!(!fits(PROMPT, &filled(AGAIN, Some(2345), 80)));
+        assert!(!fits(PROMPT, PROMPT), "a cap is a number");
+        assert!(!fits("note {max_chars}", "note 80 and more"));
+        assert!(fits("{max_chars} or {max_chars}?", "80 or 90?"));
+    }
+}
