@@ -126,7 +126,7 @@ impl Report for Merged {
             (true, ..) => writeln!(out, "the note is in {parent} already; nothing was written")?,
             (_, true, None) => writeln!(out, "would ask for a note and merge it into {parent}")?,
             (_, true, _) => {
-                writeln!(out, "would merge a note of {chars} characters into {parent}")?
+                writeln!(out, "would merge a note of {chars} characters into {parent}")?;
             }
             _ => writeln!(out, "merged a note of {chars} characters into {parent}")?,
         }
@@ -265,7 +265,7 @@ fn merge(run: &Run, args: &Args, side: &Opened, answer: &mut Answer) -> Result<M
     }
     let chars = merge.note.text.chars().count();
     let note = NoteReport { id: merge.mark.clone(), chars };
-    report_of(args, side, &cut, &path, Some(note), merge.lines, condensed)
+    report_of(args, side, &cut, &path, Some(note), &merge.lines, condensed)
 }
 
 /// The words, judged before anything else.
@@ -316,7 +316,7 @@ fn unwritten(
         }),
         _ => None,
     };
-    report_of(args, side, &cut, path, note, Vec::new(), Some(condensed))
+    report_of(args, side, &cut, path, note, &[], Some(condensed))
 }
 
 fn report_of(
@@ -325,7 +325,7 @@ fn report_of(
     cut: &Cut<'_>,
     path: &Path,
     note: Option<NoteReport>,
-    lines: Vec<Vec<u8>>,
+    lines: &[Vec<u8>],
     condense: Option<Condensed>,
 ) -> Result<Merged> {
     let parent = cut.thread.session;

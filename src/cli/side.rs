@@ -40,14 +40,13 @@ pub struct Args {
     ask: Option<String>,
     /// Put the question to the session at once, by the client's own command line, and print the answer in its log
     ///
-    /// The command is looked for on this machine's path; SESSCTL_<CLIENT>_CMD (such as SESSCTL_CODEX_CMD) names another
-    /// program with its first arguments, for the shell.
+    /// `SESSCTL_<CLIENT>_CMD`, such as `SESSCTL_CODEX_CMD`, names another program, with first arguments if need be.
     #[arg(long, requires = "ask")]
     run: bool,
     /// The same by another command, which the shell runs in the session's folder
     ///
-    /// It finds the session in SESSCTL_SESSION and SESSCTL_SESSION_PATH, the question in SESSCTL_QUESTION, the client's
-    /// name in SESSCTL_CLIENT, and in "$@" the arguments that the client's program would be given.
+    /// It finds the session in `SESSCTL_SESSION` and `SESSCTL_SESSION_PATH`, the question in `SESSCTL_QUESTION`, the
+    /// client's name in `SESSCTL_CLIENT`, and in `"$@"` the arguments that the client's program would be given.
     #[arg(long, value_name = "COMMAND", requires = "ask")]
     run_with: Option<String>,
     /// Other words for the framing; @FILE reads them from a file, - from standard input

@@ -35,18 +35,18 @@ const AGAIN: &str = "That note has {chars} characters; at most {max_chars} are a
 pub struct Condensing {
     /// Have the client make the note, by one turn in the side session
     ///
-    /// Its own command line runs on the side session, as with `side --run`, or what SESSCTL_<CLIENT>_CMD names. A note
+    /// Its own command line runs on the side session, as with `side --run`, or what `SESSCTL_<CLIENT>_CMD` names. A note
     /// that is too long is asked for once more. A turn that was taken already, and after which nothing was said, is not
     /// taken again.
     #[arg(long, conflicts_with_all = ["note", "last_answer"])]
     condense: bool,
     /// Have another command make the note: it gets the side conversation on standard input, the note is its output
     ///
-    /// The shell runs it in the session's folder. It finds what is asked for in SESSCTL_QUESTION, the cap in
-    /// SESSCTL_MAX_CHARS, and the session in SESSCTL_SESSION, SESSCTL_SESSION_PATH and SESSCTL_CLIENT.
+    /// The shell runs it in the session's folder. It finds what is asked for in `SESSCTL_QUESTION`, the cap in
+    /// `SESSCTL_MAX_CHARS`, the session in `SESSCTL_SESSION`, `SESSCTL_SESSION_PATH` and `SESSCTL_CLIENT`.
     #[arg(long, value_name = "COMMAND", conflicts_with_all = ["note", "last_answer"])]
     condense_with: Option<String>,
-    /// Other words for the prompt, {max_chars} being the cap; @FILE reads them from a file, - from standard input
+    /// Other words for the prompt, `{max_chars}` being the cap; @FILE reads them from a file, - from standard input
     #[arg(long, value_name = "TEXT", env = "SESSCTL_CONDENSE_PROMPT", hide_env_values = true)]
     condense_prompt: Option<String>,
 }
@@ -227,17 +227,17 @@ fn by_client(
             }
             (None, _) => filled(&request.template, None, args.max_chars),
         };
-        let taker = Taker::of(run, &seat, None, &question)?;
+        let client = Taker::of(run, &seat, None, &question)?;
         if args.dry_run {
             let cwd = seat.cwd.map(Into::into);
-            told.run = Some(Ran { argv: taker.argv(), cwd, status: None, signal: None });
+            told.run = Some(Ran { argv: client.argv(), cwd, status: None, signal: None });
             return Ok(None);
         }
         if table.is_none() {
             table = Some(Table::new(run)?);
         }
         let Some(table) = &mut table else { continue };
-        let taken = table.take(&seat, &taker, &question)?;
+        let taken = table.take(&seat, &client, &question)?;
         told.turns += 1;
         told.run = Some(taken.ran);
         if let Some(failure) = taken.failure {
@@ -271,8 +271,8 @@ fn by_command(
     let cwd = side.session.header().cwd.as_deref();
     let (format, id) = (side.session.format, side.session.id());
     let seat = Seat { format, id, path, in_store: true, cwd };
-    let argv = vec!["sh".into(), "-c".into(), script.into()];
-    let ran = Ran { argv, cwd: cwd.map(Into::into), status: None, signal: None };
+    let words = vec!["sh".into(), "-c".into(), script.into()];
+    let ran = Ran { argv: words, cwd: cwd.map(Into::into), status: None, signal: None };
     if args.dry_run {
         told.run = Some(ran);
         return Ok(None);

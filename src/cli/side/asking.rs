@@ -61,9 +61,9 @@ pub(super) fn ask(run: &Run, args: &Args, sided: &mut Sided, question: &str) -> 
     let cwd = child.cwd.as_deref();
     let seat = Seat { format, id: &child.id, path: log.as_deref(), in_store, cwd };
     if args.making.dry_run {
-        let taker = Taker::of(run, &seat, args.run_with.as_deref(), question)?;
+        let client = Taker::of(run, &seat, args.run_with.as_deref(), question)?;
         let cwd = child.cwd.clone();
-        sided.asked.run = Some(Ran { argv: taker.argv(), cwd, status: None, signal: None });
+        sided.asked.run = Some(Ran { argv: client.argv(), cwd, status: None, signal: None });
         return Ok(());
     }
     let made = sided.made.inherited + sided.framing_messages;
@@ -72,8 +72,8 @@ pub(super) fn ask(run: &Run, args: &Args, sided: &mut Sided, question: &str) -> 
     let (answer, failure) = if known.is_some() {
         (known, None)
     } else {
-        let taker = Taker::of(run, &seat, args.run_with.as_deref(), question)?;
-        let taken = Table::new(run)?.take(&seat, &taker, question)?;
+        let client = Taker::of(run, &seat, args.run_with.as_deref(), question)?;
+        let taken = Table::new(run)?.take(&seat, &client, question)?;
         sided.asked.run = Some(taken.ran);
         (taken.answer, taken.failure)
     };
