@@ -28,3 +28,8 @@ browser shots="target/shots":
 ratios size="256":
     cargo build --release
     benches/ratios.sh target/release/sessctl {{size}}
+
+# The whole loop with real clients against APIs on loopback: CLAUDE_BIN, CODEX_BIN and PI_BIN say where they are
+real-clients *clients:
+    cargo build --release
+    scripts/real-clients/check.py --bin target/release/sessctl {{clients}}

@@ -97,6 +97,7 @@ Register-ArgumentCompleter -Native -CommandName 'sessctl' -ScriptBlock {
         'sessctl;side' {
             [CompletionResult]::new('--last', '--last', [CompletionResultType]::ParameterName, 'The session written last, of those whose working folder is DIR if one is given')
             [CompletionResult]::new('--ask', '--ask', [CompletionResultType]::ParameterName, 'The question; @FILE reads it from a file, - from standard input')
+            [CompletionResult]::new('--run-with', '--run-with', [CompletionResultType]::ParameterName, 'The same by another command, which the shell runs in the session''s folder')
             [CompletionResult]::new('--framing', '--framing', [CompletionResultType]::ParameterName, 'Other words for the framing; @FILE reads them from a file, - from standard input')
             [CompletionResult]::new('--at', '--at', [CompletionResultType]::ParameterName, 'Where to cut: tip, last-turn, start, turn:N, turn:ID, seq:N or line:N')
             [CompletionResult]::new('--out', '--out', [CompletionResultType]::ParameterName, 'Where to write the child instead of the client''s own place')
@@ -114,6 +115,7 @@ Register-ArgumentCompleter -Native -CommandName 'sessctl' -ScriptBlock {
             [CompletionResult]::new('--store', '--store', [CompletionResultType]::ParameterName, 'A client''s root or any folder to look for sessions in [default: every client''s own root]')
             [CompletionResult]::new('--format', '--format', [CompletionResultType]::ParameterName, 'The client that wrote the log; without it the log itself tells')
             [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'When to use colour')
+            [CompletionResult]::new('--run', '--run', [CompletionResultType]::ParameterName, 'Put the question to the session at once, by the client''s own command line, and print the answer in its log')
             [CompletionResult]::new('--no-framing', '--no-framing', [CompletionResultType]::ParameterName, 'Write no framing message')
             [CompletionResult]::new('--dry-run', '--dry-run', [CompletionResultType]::ParameterName, 'Read and check everything, print the plan, write nothing')
             [CompletionResult]::new('--no-pointer', '--no-pointer', [CompletionResultType]::ParameterName, 'Write no pointer into the parent')
@@ -131,6 +133,8 @@ Register-ArgumentCompleter -Native -CommandName 'sessctl' -ScriptBlock {
             [CompletionResult]::new('--last', '--last', [CompletionResultType]::ParameterName, 'The session written last, of those whose working folder is DIR if one is given')
             [CompletionResult]::new('--into', '--into', [CompletionResultType]::ParameterName, 'The parent; it must be the one that the side session''s lineage names')
             [CompletionResult]::new('--note', '--note', [CompletionResultType]::ParameterName, 'The note; @FILE reads it from a file, - from standard input')
+            [CompletionResult]::new('--condense-with', '--condense-with', [CompletionResultType]::ParameterName, 'Have another command make the note: it gets the side conversation on standard input, the note is its output')
+            [CompletionResult]::new('--condense-prompt', '--condense-prompt', [CompletionResultType]::ParameterName, 'Other words for the prompt, `{max_chars}` being the cap; @FILE reads them from a file, - from standard input')
             [CompletionResult]::new('--max-chars', '--max-chars', [CompletionResultType]::ParameterName, 'The longest note, in characters; a longer one is refused, never cut')
             [CompletionResult]::new('--request-id', '--request-id', [CompletionResultType]::ParameterName, 'Makes the request repeatable: the same id with another request is refused')
             [CompletionResult]::new('--allow', '--allow', [CompletionResultType]::ParameterName, 'Keep lines with this kind of damage as they are, and go on')
@@ -138,6 +142,7 @@ Register-ArgumentCompleter -Native -CommandName 'sessctl' -ScriptBlock {
             [CompletionResult]::new('--format', '--format', [CompletionResultType]::ParameterName, 'The client that wrote the log; without it the log itself tells')
             [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'When to use colour')
             [CompletionResult]::new('--last-answer', '--last-answer', [CompletionResultType]::ParameterName, 'Take the last answer of the side session for the note')
+            [CompletionResult]::new('--condense', '--condense', [CompletionResultType]::ParameterName, 'Have the client make the note, by one turn in the side session')
             [CompletionResult]::new('--allow-repeat', '--allow-repeat', [CompletionResultType]::ParameterName, 'Write the note again although it stands there already')
             [CompletionResult]::new('--dry-run', '--dry-run', [CompletionResultType]::ParameterName, 'Read and check everything, print the plan, write nothing')
             [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print one report as JSON on standard output, on success and on failure alike')
@@ -146,8 +151,8 @@ Register-ArgumentCompleter -Native -CommandName 'sessctl' -ScriptBlock {
             [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Also print what is merely worth knowing')
             [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Also print what is merely worth knowing')
             [CompletionResult]::new('--strict', '--strict', [CompletionResultType]::ParameterName, 'Take warnings for errors')
-            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
-            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             break
         }
         'sessctl;replay' {

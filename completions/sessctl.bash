@@ -203,7 +203,7 @@ _sessctl() {
             return 0
             ;;
         sessctl__subcmd__merge)
-            opts="-q -v -h --last --into --note --last-answer --max-chars --request-id --allow-repeat --allow --dry-run --store --format --json --quiet --verbose --color --strict --help"
+            opts="-q -v -h --last --into --note --last-answer --condense --condense-with --condense-prompt --max-chars --request-id --allow-repeat --allow --dry-run --store --format --json --quiet --verbose --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -218,6 +218,14 @@ _sessctl() {
                     return 0
                     ;;
                 --note)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --condense-with)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --condense-prompt)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -323,7 +331,7 @@ _sessctl() {
             return 0
             ;;
         sessctl__subcmd__side)
-            opts="-q -v -h --last --ask --framing --no-framing --at --out --title --id --request-id --cwd --context --leaf --drop --allow --dry-run --record --pane --status --no-pointer --store --format --json --quiet --verbose --color --strict --help"
+            opts="-q -v -h --last --ask --run --run-with --framing --no-framing --at --out --title --id --request-id --cwd --context --leaf --drop --allow --dry-run --record --pane --status --no-pointer --store --format --json --quiet --verbose --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -334,6 +342,10 @@ _sessctl() {
                     return 0
                     ;;
                 --ask)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --run-with)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

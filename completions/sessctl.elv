@@ -91,6 +91,7 @@ set edit:completion:arg-completer[sessctl] = {|@words|
         &'sessctl;side'= {
             cand --last 'The session written last, of those whose working folder is DIR if one is given'
             cand --ask 'The question; @FILE reads it from a file, - from standard input'
+            cand --run-with 'The same by another command, which the shell runs in the session''s folder'
             cand --framing 'Other words for the framing; @FILE reads them from a file, - from standard input'
             cand --at 'Where to cut: tip, last-turn, start, turn:N, turn:ID, seq:N or line:N'
             cand --out 'Where to write the child instead of the client''s own place'
@@ -108,6 +109,7 @@ set edit:completion:arg-completer[sessctl] = {|@words|
             cand --store 'A client''s root or any folder to look for sessions in [default: every client''s own root]'
             cand --format 'The client that wrote the log; without it the log itself tells'
             cand --color 'When to use colour'
+            cand --run 'Put the question to the session at once, by the client''s own command line, and print the answer in its log'
             cand --no-framing 'Write no framing message'
             cand --dry-run 'Read and check everything, print the plan, write nothing'
             cand --no-pointer 'Write no pointer into the parent'
@@ -124,6 +126,8 @@ set edit:completion:arg-completer[sessctl] = {|@words|
             cand --last 'The session written last, of those whose working folder is DIR if one is given'
             cand --into 'The parent; it must be the one that the side session''s lineage names'
             cand --note 'The note; @FILE reads it from a file, - from standard input'
+            cand --condense-with 'Have another command make the note: it gets the side conversation on standard input, the note is its output'
+            cand --condense-prompt 'Other words for the prompt, `{max_chars}` being the cap; @FILE reads them from a file, - from standard input'
             cand --max-chars 'The longest note, in characters; a longer one is refused, never cut'
             cand --request-id 'Makes the request repeatable: the same id with another request is refused'
             cand --allow 'Keep lines with this kind of damage as they are, and go on'
@@ -131,6 +135,7 @@ set edit:completion:arg-completer[sessctl] = {|@words|
             cand --format 'The client that wrote the log; without it the log itself tells'
             cand --color 'When to use colour'
             cand --last-answer 'Take the last answer of the side session for the note'
+            cand --condense 'Have the client make the note, by one turn in the side session'
             cand --allow-repeat 'Write the note again although it stands there already'
             cand --dry-run 'Read and check everything, print the plan, write nothing'
             cand --json 'Print one report as JSON on standard output, on success and on failure alike'
@@ -139,8 +144,8 @@ set edit:completion:arg-completer[sessctl] = {|@words|
             cand -v 'Also print what is merely worth knowing'
             cand --verbose 'Also print what is merely worth knowing'
             cand --strict 'Take warnings for errors'
-            cand -h 'Print help'
-            cand --help 'Print help'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
         }
         &'sessctl;replay'= {
             cand --last 'The session written last, of those whose working folder is DIR if one is given'

@@ -88,6 +88,7 @@ complete -c sessctl -n "__fish_sessctl_using_subcommand snapshot" -l strict -d '
 complete -c sessctl -n "__fish_sessctl_using_subcommand snapshot" -s h -l help -d 'Print help'
 complete -c sessctl -n "__fish_sessctl_using_subcommand side" -l last -d 'The session written last, of those whose working folder is DIR if one is given' -r -F
 complete -c sessctl -n "__fish_sessctl_using_subcommand side" -l ask -d 'The question; @FILE reads it from a file, - from standard input' -r
+complete -c sessctl -n "__fish_sessctl_using_subcommand side" -l run-with -d 'The same by another command, which the shell runs in the session\'s folder' -r
 complete -c sessctl -n "__fish_sessctl_using_subcommand side" -l framing -d 'Other words for the framing; @FILE reads them from a file, - from standard input' -r
 complete -c sessctl -n "__fish_sessctl_using_subcommand side" -l at -d 'Where to cut: tip, last-turn, start, turn:N, turn:ID, seq:N or line:N' -r
 complete -c sessctl -n "__fish_sessctl_using_subcommand side" -l out -d 'Where to write the child instead of the client\'s own place' -r -F
@@ -110,6 +111,7 @@ complete -c sessctl -n "__fish_sessctl_using_subcommand side" -l format -d 'The 
 complete -c sessctl -n "__fish_sessctl_using_subcommand side" -l color -d 'When to use colour' -r -f -a "auto\t''
 always\t''
 never\t''"
+complete -c sessctl -n "__fish_sessctl_using_subcommand side" -l run -d 'Put the question to the session at once, by the client\'s own command line, and print the answer in its log'
 complete -c sessctl -n "__fish_sessctl_using_subcommand side" -l no-framing -d 'Write no framing message'
 complete -c sessctl -n "__fish_sessctl_using_subcommand side" -l dry-run -d 'Read and check everything, print the plan, write nothing'
 complete -c sessctl -n "__fish_sessctl_using_subcommand side" -l no-pointer -d 'Write no pointer into the parent'
@@ -121,6 +123,8 @@ complete -c sessctl -n "__fish_sessctl_using_subcommand side" -s h -l help -d 'P
 complete -c sessctl -n "__fish_sessctl_using_subcommand merge" -l last -d 'The session written last, of those whose working folder is DIR if one is given' -r -F
 complete -c sessctl -n "__fish_sessctl_using_subcommand merge" -l into -d 'The parent; it must be the one that the side session\'s lineage names' -r
 complete -c sessctl -n "__fish_sessctl_using_subcommand merge" -l note -d 'The note; @FILE reads it from a file, - from standard input' -r
+complete -c sessctl -n "__fish_sessctl_using_subcommand merge" -l condense-with -d 'Have another command make the note: it gets the side conversation on standard input, the note is its output' -r
+complete -c sessctl -n "__fish_sessctl_using_subcommand merge" -l condense-prompt -d 'Other words for the prompt, `{max_chars}` being the cap; @FILE reads them from a file, - from standard input' -r
 complete -c sessctl -n "__fish_sessctl_using_subcommand merge" -l max-chars -d 'The longest note, in characters; a longer one is refused, never cut' -r
 complete -c sessctl -n "__fish_sessctl_using_subcommand merge" -l request-id -d 'Makes the request repeatable: the same id with another request is refused' -r
 complete -c sessctl -n "__fish_sessctl_using_subcommand merge" -l allow -d 'Keep lines with this kind of damage as they are, and go on' -r
@@ -130,13 +134,14 @@ complete -c sessctl -n "__fish_sessctl_using_subcommand merge" -l color -d 'When
 always\t''
 never\t''"
 complete -c sessctl -n "__fish_sessctl_using_subcommand merge" -l last-answer -d 'Take the last answer of the side session for the note'
+complete -c sessctl -n "__fish_sessctl_using_subcommand merge" -l condense -d 'Have the client make the note, by one turn in the side session'
 complete -c sessctl -n "__fish_sessctl_using_subcommand merge" -l allow-repeat -d 'Write the note again although it stands there already'
 complete -c sessctl -n "__fish_sessctl_using_subcommand merge" -l dry-run -d 'Read and check everything, print the plan, write nothing'
 complete -c sessctl -n "__fish_sessctl_using_subcommand merge" -l json -d 'Print one report as JSON on standard output, on success and on failure alike'
 complete -c sessctl -n "__fish_sessctl_using_subcommand merge" -s q -l quiet -d 'Print nothing but the answer'
 complete -c sessctl -n "__fish_sessctl_using_subcommand merge" -s v -l verbose -d 'Also print what is merely worth knowing'
 complete -c sessctl -n "__fish_sessctl_using_subcommand merge" -l strict -d 'Take warnings for errors'
-complete -c sessctl -n "__fish_sessctl_using_subcommand merge" -s h -l help -d 'Print help'
+complete -c sessctl -n "__fish_sessctl_using_subcommand merge" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sessctl -n "__fish_sessctl_using_subcommand replay" -l last -d 'The session written last, of those whose working folder is DIR if one is given' -r -F
 complete -c sessctl -n "__fish_sessctl_using_subcommand replay" -l at -d 'How far to go: tip, last-turn, start, turn:N, turn:ID, seq:N or line:N' -r
 complete -c sessctl -n "__fish_sessctl_using_subcommand replay" -l against -d 'Prove that the session begins with the history of this parent or snapshot' -r

@@ -154,7 +154,11 @@ impl Report for Merged {
 }
 
 pub(super) fn run(run: &Run, args: &Args) -> Result<Answer> {
-    pick::one_stdin(&[("SESSION", Some(args.pick.words())), ("--note", args.note.as_deref())])?;
+    pick::one_stdin(&[
+        ("SESSION", Some(args.pick.words())),
+        ("--note", args.note.as_deref()),
+        ("--condense-prompt", args.condensing.prompt()),
+    ])?;
     let side = args.pick.open(run)?;
     let mut answer = Answer {
         source: Some(report::source(&side.session, side.path.clone())),

@@ -593,12 +593,8 @@ fn fifty_interruptions_lose_nothing_and_make_nothing_up() {
         process.wait().unwrap();
         let now = desk.bytes();
         assert!(now.starts_with(&before), "{nth}: the parent only grew");
-        let new = &now[before.len()..];
-        assert!(
-            new.is_empty()
-                || new.ends_with(b"\n") && new.iter().filter(|byte| **byte == b'\n').count() == 1,
-            "{nth}"
-        );
+        let new = String::from_utf8(now[before.len()..].to_vec()).unwrap();
+        assert!(new.is_empty() || new.ends_with('\n') && new.lines().count() == 1, "{nth}: {new}");
         for entry in fs::read_dir(desk.home.path(PI_FOLDER)).unwrap() {
             let path = entry.unwrap().path();
             if path.extension().is_some_and(|end| end == "jsonl") {

@@ -51,6 +51,13 @@ pub struct Condensing {
     condense_prompt: Option<String>,
 }
 
+impl Condensing {
+    /// The words of the prompt as they were given.
+    pub fn prompt(&self) -> Option<&str> {
+        self.condense_prompt.as_deref()
+    }
+}
+
 /// What condensing came to.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub(super) struct Condensed {
