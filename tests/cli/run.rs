@@ -32,6 +32,33 @@ printf '{"type":"message","id":"%s","parentId":"%s","timestamp":"%s","message":{
 echo "the screen says something else"
 "#;
 
+/// The same for the client of a fixture: the lines of its last turn with other ids, another question and another answer,
+/// the tip of the log being what `$TIP` finds.
+const CLAUDE: &str = r#"
+file=${SESSCTL_SESSION_PATH:-$HOME/.claude/projects/-home-ada-webshop/$SESSCTL_SESSION.jsonl}
+tip=$(tail -n 1 "$file" 2>/dev/null | sed 's/.*"leafUuid":\("[^"]*"\).*/\1/')
+SESSCTL_QUESTION=$(printf '%s' "$SESSCTL_QUESTION" | awk 'NR > 1 { printf "\\n" } { printf "%s", $0 }')
+cat >> "$file" <<LINES
+{"parentUuid":${tip:-null},"isSidechain":false,"promptId":"0296b136-a258-43da-afaf-e7eea194bee9","type":"user","message":{"role":"user","content":"$SESSCTL_QUESTION"},"uuid":"14d793c3-0000-4006-baee-292b38e7a0a1","timestamp":"2099-11-29T16:18:28.882Z","permissionMode":"default","userType":"external","entrypoint":"sdk-cli","cwd":"/home/ada/webshop","sessionId":"$SESSCTL_SESSION","version":"2.1.332","gitBranch":"main"}
+{"parentUuid":"14d793c3-0000-4006-baee-292b38e7a0a1","isSidechain":false,"message":{"id":"msg_01Mock0000000000000099","type":"message","role":"assistant","model":"claude-opus-5-5","content":[{"type":"text","text":"Two parts:"}],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":10,"cache_creation_input_tokens":0,"cache_read_input_tokens":90,"output_tokens":15}},"requestId":"req_99","type":"assistant","uuid":"b35c6c9f-0001-4368-ac9f-b83eec6b5ba4","timestamp":"2099-11-29T16:18:28.993Z","userType":"external","entrypoint":"sdk-cli","cwd":"/home/ada/webshop","sessionId":"$SESSCTL_SESSION","version":"2.1.332","gitBranch":"main"}
+{"parentUuid":"b35c6c9f-0001-4368-ac9f-b83eec6b5ba4","isSidechain":false,"message":{"id":"msg_01Mock0000000000000099","type":"message","role":"assistant","model":"claude-opus-5-5","content":[{"type":"text","text":"one answer."}],"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":10,"cache_creation_input_tokens":0,"cache_read_input_tokens":90,"output_tokens":15}},"requestId":"req_99","type":"assistant","uuid":"b35c6c9f-0002-4368-ac9f-b83eec6b5ba4","timestamp":"2099-11-29T16:18:29.993Z","userType":"external","entrypoint":"sdk-cli","cwd":"/home/ada/webshop","sessionId":"$SESSCTL_SESSION","version":"2.1.332","gitBranch":"main"}
+{"type":"last-prompt","lastPrompt":"$SESSCTL_QUESTION","leafUuid":"b35c6c9f-0002-4368-ac9f-b83eec6b5ba4","sessionId":"$SESSCTL_SESSION"}
+LINES
+"#;
+
+/// Codex before its events were numbered.
+const CODEX: &str = r#"
+cat >> "$SESSCTL_SESSION_PATH" <<LINES
+{"timestamp":"2099-11-29T16:27:01.562Z","type":"event_msg","payload":{"type":"task_started","turn_id":"03ba8659-a008-7672-806d-7e03dac6ce99","started_at":1795969621,"model_context_window":258400,"collaboration_mode_kind":"default"}}
+{"timestamp":"2099-11-29T16:27:01.778Z","type":"response_item","payload":{"type":"message","id":"msg_01a22821-9f12-7011-9144-bf256a9e8499","role":"user","content":[{"type":"input_text","text":"$SESSCTL_QUESTION"}]}}
+{"timestamp":"2099-11-29T16:27:01.779Z","type":"event_msg","payload":{"type":"user_message","message":"$SESSCTL_QUESTION","images":[],"local_images":[],"text_elements":[]}}
+{"timestamp":"2099-11-29T16:27:01.886Z","type":"event_msg","payload":{"type":"agent_message","message":"Two parts:\n\none answer.","phase":null,"memory_citation":null}}
+{"timestamp":"2099-11-29T16:27:01.886Z","type":"response_item","payload":{"type":"message","id":"msg_ecb42e5ece3b8c99","role":"assistant","content":[{"type":"output_text","text":"Two parts:\n\none answer."}]}}
+{"timestamp":"2099-11-29T16:27:01.890Z","type":"event_msg","payload":{"type":"token_count","info":{"total_token_usage":{"input_tokens":2700,"cached_input_tokens":90,"output_tokens":58,"reasoning_output_tokens":0,"total_tokens":2758},"last_token_usage":{"input_tokens":100,"cached_input_tokens":90,"output_tokens":15,"reasoning_output_tokens":0,"total_tokens":115},"model_context_window":258400},"rate_limits":null}}
+{"timestamp":"2099-11-29T16:27:02.075Z","type":"event_msg","payload":{"type":"task_complete","turn_id":"03ba8659-a008-7672-806d-7e03dac6ce99","last_agent_message":"Two parts:\n\none answer.","started_at":1795969621,"completed_at":1795969622,"duration_ms":531,"time_to_first_token_ms":342}}
+LINES
+"#;
+
 /// What one run of that costs.
 const COST: u64 = 115;
 
@@ -200,6 +227,55 @@ fn each_client_is_run_by_its_own_command_line() {
     let (argv, report) = own_command(&home, "11111111-1111", "why?", &[]);
     let child = report["child"]["id"].as_str().unwrap();
     assert_eq!(argv, ["claude", "--resume", child, "-p", "why?"]);
+}
+
+#[test]
+fn the_answer_is_found_in_the_lines_of_each_client() {
+    let codex = "sessions/2026/11/29/rollout-2026-11-29T16-27-01-01a22821-9c99-73b3-af5b-fe2e7c4f696d.jsonl";
+    let claude = "projects/-home-ada-webshop/11111111-1111-4111-8111-000000000001.jsonl";
+    for (set, place, own, id, body) in [
+        ("codex/old-0.150.0", codex, ".codex", "01a22821-9c99", CODEX),
+        ("claude-code/plain-and-fork", claude, ".claude", "11111111-1111", CLAUDE),
+    ] {
+        let desk = Desk::new();
+        let parent = desk.home.copy(&format!("{set}/{place}"), &format!("{own}/{place}"));
+        let before = fs::read(&parent).unwrap();
+        let client = program(&desk.home, "fake", body);
+        let report = desk.report(0, &["side", id, "--ask", "why?", "--run-with", &client]);
+        assert_eq!(report["answer"], "Two parts:\n\none answer.", "{set}");
+        assert_eq!((&report["framing_messages"], fs::read(&parent).unwrap()), (&1.into(), before));
+        let side = report["child"]["id"].as_str().unwrap();
+        let merged = desk.report(0, &["merge", side, "--last-answer"]);
+        assert_eq!((&merged["side_tokens"], &merged["note"]["chars"]), (&COST.into(), &23.into()));
+        let usage = desk.report(0, &["usage", id, "--by", "kind"]);
+        let rows = usage["rows"].as_array().unwrap();
+        assert_eq!(rows.iter().find(|row| row["kind"] == "aside").unwrap()["total"], COST, "{set}");
+        assert_eq!(desk.report(0, &["replay", id, "--check"])["merges"], 1, "{set}");
+    }
+}
+
+#[test]
+fn a_session_that_its_client_starts_is_asked_and_merged_like_any_other() {
+    let desk = Desk::new();
+    let claude = "projects/-home-ada-webshop/11111111-1111-4111-8111-000000000001.jsonl";
+    desk.home.copy(&format!("claude-code/plain-and-fork/{claude}"), &format!(".claude/{claude}"));
+    let client = program(&desk.home, "fake", CLAUDE);
+    let args = ["side", "11111111-1111", "--context", "none", "--request-id", "r", "--ask", "why?"];
+    let ask = || desk.report(0, &[&args[..], &["--run-with", &client]].concat());
+    let report = ask();
+    let side = report["child"]["path"].as_str().unwrap();
+    assert_eq!(
+        (&report["answer"], &report["messages"]),
+        (&"Two parts:\n\none answer.".into(), &3.into())
+    );
+    assert_eq!(report["next"]["argv"][1], "--resume");
+    let rows = desk.home.run(&["replay", side, "--view", "messages"]).out;
+    assert!(rows.contains("read-only advisor") && rows.lines().next().unwrap().contains("why?"));
+    let again = ask();
+    assert_eq!((&again["answer"], &again["run"]), (&report["answer"], &Value::Null));
+    let merged = desk.report(0, &["merge", side, "--last-answer"]);
+    assert_eq!((&merged["appended_messages"], &merged["side_tokens"]), (&1.into(), &COST.into()));
+    assert_eq!(merged["parent"]["id"], "11111111-1111-4111-8111-000000000001");
 }
 
 #[test]
@@ -408,9 +484,12 @@ fn a_note_over_the_cap_is_asked_for_once_more_and_then_refused() {
     // It was refused, so that asking once more would only cost more.
     assert_eq!(desk.report(4, &short)["code"], "NOTE_TOO_LONG");
     assert_eq!((desk.runs(), desk.bytes()), (3, before));
+    // Under another cap it is another request.
+    assert_eq!(desk.report(4, &[&short[..3], &["--max-chars", "8"]].concat())["chars"], 19);
+    assert_eq!(desk.runs(), 4);
     // What is there is taken once the cap allows it.
     assert_eq!(desk.report(0, &["merge", &side, "--condense"])["appended_messages"], 1);
-    assert_eq!(desk.runs(), 3);
+    assert_eq!(desk.runs(), 4);
 
     let (side, _) = desk.side();
     let body = format!(

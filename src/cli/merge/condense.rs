@@ -6,7 +6,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::Args;
+use super::{
+    Args,
+    prompt::{AGAIN, CAP, PROMPT, filled, fits},
+};
 use crate::{
     cli::{
         Run,
@@ -20,15 +23,6 @@ use crate::{
     session::{Session, Thread, lineage},
     store::{self, Journal, Lock, Record},
 };
-
-/// What the client is asked for unless the user says otherwise.
-const PROMPT: &str = "Condense this side conversation into one note for the main session: what was asked, what was found out, and what follows from it. Plain text of at most {max_chars} characters, complete in itself; no heading, no greeting, no word about this request. Use no tools. Answer with the note alone.";
-
-/// What is said to words of the user that do not name the cap.
-const CAP: &str = "\n\nAt most {max_chars} characters.";
-
-/// What the client is told once when the note is too long.
-const AGAIN: &str = "That note has {chars} characters; at most {max_chars} are allowed. Give it again, shorter, and nothing else.";
 
 /// How a note is to be condensed.
 #[derive(Clone, Debug, clap::Args)]
@@ -121,6 +115,13 @@ impl<'a> Request<'a> {
             return Err(Error::BadUsage(message.into()));
         }
         side.require_live(run)?;
+        // Two at once would be two stories in one log.
+        let layout = side.session.format.layout();
+        let presence = side.path.as_deref().and_then(|path| layout.presence(path));
+        let open = presence.and_then(|presence| store::present(&presence, side.session.id()));
+        if let Some(holder) = open.or_else(|| store::holder(side.session.log.stamp())) {
+            return Err(Error::SessionLocked { id: side.session.id().into(), holder });
+        }
         let cwd = side.session.header().cwd.as_deref().map(std::path::Path::new);
         Taker::check(run, side.session.format, cwd, None)
     }
@@ -200,25 +201,11 @@ fn by_client(
         let text = ops::trimmed(text)?;
         Ok(Source { side: side.session.id().into(), range: range.clone(), text })
     };
-    let before = exchanges(thread, own)?;
-    let (mut known, mut again) = match before.as_slice() {
-        [.., last] if fits(&request.template, &last.question) => (answered(last, &source)?, false),
-        [.., first, last]
-            if fits(AGAIN, &last.question) && fits(&request.template, &first.question) =>
-        {
-            (answered(last, &source)?, true)
-        }
-        _ => (None, false),
-    };
-    let layout = side.session.format.layout();
-    let path = side.path.as_deref();
-    let seat = Seat {
-        format: side.session.format,
-        id: side.session.id(),
-        path,
-        in_store: path.is_none_or(|path| layout.root_of(path).is_some()),
-        cwd: side.session.header().cwd.as_deref(),
-    };
+    let (mut known, mut again) = standing(args, request, &exchanges(thread, own)?, &source);
+    let (format, layout) = (side.session.format, side.session.format.layout());
+    let cwd = side.session.header().cwd.as_deref();
+    // Where the client goes on in a file of its own, it is asked there once more.
+    let (mut id, mut path) = (side.session.id().to_owned(), side.path.clone());
     let mut table = None;
     loop {
         let too_long = known.as_ref().map(|source| source.text.chars().count());
@@ -234,16 +221,18 @@ fn by_client(
             }
             (None, _) => filled(&request.template, None, args.max_chars),
         };
+        let in_store = path.as_ref().is_none_or(|path| layout.root_of(path).is_some());
+        let seat = Seat { format, id: &id, path: path.as_deref(), in_store, cwd };
         let client = Taker::of(run, &seat, None, &question)?;
         if args.dry_run {
-            let cwd = seat.cwd.map(Into::into);
+            let cwd = cwd.map(Into::into);
             told.run = Some(Ran { argv: client.argv(), cwd, status: None, signal: None });
             return Ok(None);
         }
-        if table.is_none() {
-            table = Some(Table::new(run)?);
-        }
-        let Some(table) = &mut table else { continue };
+        let table = match &mut table {
+            Some(table) => table,
+            none => none.insert(Table::new(run)?),
+        };
         let taken = table.take(&seat, &client, &question)?;
         told.turns += 1;
         told.run = Some(taken.ran);
@@ -251,17 +240,39 @@ fn by_client(
             return Err(failure);
         }
         let answer = taken.answer.ok_or(Error::NoteEmpty)?;
-        told.answered_in = Some(answer.path).filter(|path| side.path.as_ref() != Some(path));
         known = Some(source(&answer.text, &answer.range)?);
+        told.answered_in =
+            Some(answer.path.clone()).filter(|path| side.path.as_ref() != Some(path));
+        (id, path) = (answer.id, Some(answer.path));
     }
 }
 
-/// The note that an earlier turn made; words that are no note are none.
-fn answered(
-    exchange: &Exchange,
+/// The note that the last thing said in the side session is, if an earlier call asked for it, and whether it has been
+/// asked for once more under this cap. Words that are no note are none.
+fn standing(
+    args: &Args,
+    request: &Request<'_>,
+    said: &[Exchange],
     source: &dyn Fn(&str, &[String; 2]) -> Result<Source>,
-) -> Result<Option<Source>> {
-    exchange.answer.as_ref().map(|(text, range)| source(text, range)).transpose()
+) -> (Option<Source>, bool) {
+    let note =
+        |said: &Exchange| said.answer.as_ref().and_then(|(text, range)| source(text, range).ok());
+    let Some((last, before)) = said.split_last() else { return (None, false) };
+    if fits(&request.template, &last.question) {
+        return (note(last), false);
+    }
+    // It may have been asked for under several caps.
+    let first = before.iter().rposition(|said| !fits(AGAIN, &said.question));
+    match (first, before.last()) {
+        (Some(first), Some(long))
+            if fits(AGAIN, &last.question) && fits(&request.template, &before[first].question) =>
+        {
+            let long = note(long).map(|long| long.text.chars().count());
+            let question = filled(AGAIN, long, args.max_chars);
+            (note(last), question == last.question.trim())
+        }
+        _ => (None, false),
+    }
 }
 
 /// By a command of the user, which may try once more too. The note stands for all that was said.
@@ -311,42 +322,4 @@ fn by_command(
     };
     let range = [name(own.first()), name(own.last())];
     Ok(Some(Source { side: id.into(), range, text }))
-}
-
-fn filled(template: &str, chars: Option<usize>, max: usize) -> String {
-    let text = template.replace("{max_chars}", &max.to_string());
-    chars.map_or(text.clone(), |chars| text.replace("{chars}", &chars.to_string()))
-}
-
-/// Whether `text` is that template with numbers in it.
-fn fits(template: &str, text: &str) -> bool {
-    let mut rest = text.trim();
-    let pieces = template.trim().replace("{max_chars}", "{chars}");
-    for (nth, piece) in pieces.split("{chars}").enumerate() {
-        if nth > 0 {
-            let digits = rest.trim_start_matches(|c: char| c.is_ascii_digit());
-            if digits.len() == rest.len() {
-                return false;
-            }
-            rest = digits;
-        }
-        let Some(after) = rest.strip_prefix(piece) else { return false };
-        rest = after;
-    }
-    rest.is_empty()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_prompt_is_known_again_whatever_the_cap_was() {
-        assert!(fits(PROMPT, &filled(PROMPT, None, 2000)));
-        assert!(fits(AGAIN, &format!(" {}\n", filled(AGAIN, Some(2345), 80))));
-        assert!(!fits(PROMPT, &filled(AGAIN, Some(2345), 80)));
-        assert!(!fits(PROMPT, PROMPT), "a cap is a number");
-        assert!(!fits("note {max_chars}", "note 80 and more"));
-        assert!(fits("{max_chars} or {max_chars}?", "80 or 90?"));
-    }
 }

@@ -19,7 +19,7 @@ use crate::{
         ledger::{Account, Ledger},
         lineage,
     },
-    store::{self, Glance, Held},
+    store::{self, Glance, Held, Record},
 };
 
 /// The parent, as it was read under its locks.
@@ -45,7 +45,8 @@ impl Target {
             Some(store::hold(path, lock.as_deref(), side.session.id())?)
         };
         let (parent, torn) = read(run, path, side, args)?;
-        if !lineage::names(&side.session, &parent) {
+        let named = || told(run, side).is_ok_and(|told| told.is_some_and(|it| it.0 == parent.id()));
+        if !lineage::names(&side.session, &parent) && !named() {
             // The parent must be the one that the side session's own lineage names.
             let side = side.session.id().into();
             return Err(Error::NotAChild { side, parent: parent.id().into() });
@@ -92,15 +93,33 @@ pub(super) fn path(run: &Run, args: &Args, side: &Opened) -> Result<PathBuf> {
             })?
         }
         (None, Some(parent)) => find_parent(run, parent, side.path.as_deref())?,
-        (None, None) => {
-            return Err(Error::NotAChild {
-                side: side.session.id().into(),
-                parent: "any session".into(),
-            });
-        }
+        (None, None) => match told(run, side)? {
+            Some((id, path)) if !path.is_file() => find_parent(run, &id, side.path.as_deref())?,
+            Some((_, path)) => path,
+            None => {
+                return Err(Error::NotAChild {
+                    side: side.session.id().into(),
+                    parent: "any session".into(),
+                });
+            }
+        },
     };
     let path = run.env.absolute(&path);
     Ok(store::generations(&path).pop().unwrap_or(path))
+}
+
+/// The parent that the journal names, by id and path, where the side session's own log has no place for it: its client
+/// made that log.
+fn told(run: &Run, side: &Opened) -> Result<Option<(String, PathBuf)>> {
+    if side.session.header().parent.is_some() {
+        return Ok(None);
+    }
+    let id = side.session.id();
+    let records = run.journal()?.records()?;
+    let born =
+        records.into_iter().rev().find(|record| record.op == "side" && record.written.id == id);
+    let text = |record: &Record, key: &str| record.source.get(key)?.as_str().map(str::to_owned);
+    Ok(born.and_then(|born| Some((text(&born, "id")?, text(&born, "path")?.into()))))
 }
 
 /// The parent, and whether a newline must go out before the note. Where that is allowed and would make a whole record

@@ -85,6 +85,9 @@ pub(super) fn ask(run: &Run, args: &Args, sided: &mut Sided, question: &str) -> 
     if let Some(path) = sided.made.child.path.clone() {
         let session = Session::read(store::open(&path, Some(&run.store))?, Some(format))?;
         sided.recount(&session.thread(None)?);
+        let base = layout.root_of(&path).and_then(|root| root.parent().map(Path::to_path_buf));
+        let below = base.and_then(|base| path.strip_prefix(base).ok().map(Path::to_path_buf));
+        sided.made.child.store_path = sided.made.child.store_path.take().or(below);
         if answered {
             sided.made.next.argv = layout.opens(&child.id, &path, in_store);
         }

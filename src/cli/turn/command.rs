@@ -167,7 +167,7 @@ pub fn names(format: &dyn Format) -> Vec<String> {
 
 fn unknown(format: &dyn Format) -> Error {
     Error::BadUsage(format!(
-        "no command line of {} is known that answers a question without a screen; give a command with the flag, or set {}",
+        "no command line of {} is known that answers a question without a screen: name one with `--run-with` or `--condense-with`, or set {}",
         format.name(),
         names(format)[0]
     ))

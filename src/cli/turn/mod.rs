@@ -5,7 +5,7 @@ mod answer;
 mod command;
 mod process;
 
-use std::path::Path;
+use std::{io::Write, os::unix::process::ExitStatusExt, path::Path};
 
 use self::{
     answer::Before,
@@ -74,7 +74,9 @@ impl<'a> Table<'a> {
         let mut process = taker.process(seat, question);
         process.stdout(aside(self.run.global.quiet));
         let name = taker.name();
-        self.say(&format!("running `{name}` in session {}", seat.id));
+        if !self.run.global.quiet && !self.run.global.json {
+            say(&format!("running `{name}` in session {}", seat.id));
+        }
         let mut ran = Ran {
             argv: taker.argv(),
             cwd: seat.folder().map(|cwd| cwd.display().to_string()),
@@ -90,7 +92,7 @@ impl<'a> Table<'a> {
         };
         self.end_if_told(&ended, Some(seat));
         ran.status = ended.status.code();
-        ran.signal = std::os::unix::process::ExitStatusExt::signal(&ended.status);
+        ran.signal = ended.status.signal();
         let (answer, silence) = match before.answer(self.run, seat, question)? {
             Ok(answer) => (Some(answer), None),
             Err(why) => (None, Some(why)),
@@ -135,7 +137,7 @@ impl<'a> Table<'a> {
             argv: Vec::new(),
             cwd: None,
             status: ended.status.code(),
-            signal: std::os::unix::process::ExitStatusExt::signal(&ended.status),
+            signal: ended.status.signal(),
         };
         if ended.output.len() as u64 >= process::LONGEST {
             let what = format!("`{script}` puts out more than a note can be");
@@ -151,19 +153,16 @@ impl<'a> Table<'a> {
     /// Ends this run if it was told to, and says what is left.
     fn end_if_told(&self, ended: &Ended, seat: Option<&Seat<'_>>) {
         let Some(signal) = ended.interrupted else { return };
-        if let Some(seat) = seat {
-            self.say(&format!("interrupted; {}", left(seat)));
+        if let Some(seat) = seat.filter(|_| !self.run.global.quiet) {
+            say(&format!("interrupted; {}", left(seat)));
         }
         process::end_by(signal);
     }
+}
 
-    /// A word to who waits; none in the way of a script.
-    fn say(&self, what: &str) {
-        if !self.run.global.quiet && !self.run.global.json {
-            use std::io::Write;
-            let _ = writeln!(anstream::stderr().lock(), "{}", printable(what));
-        }
-    }
+/// A word to who waits.
+fn say(what: &str) {
+    let _ = writeln!(anstream::stderr().lock(), "{}", printable(what));
 }
 
 fn failed(ran: &Ran, what: String, seat: &Seat<'_>) -> Error {
