@@ -138,14 +138,16 @@ fn merge(run: &Run, args: &Args, side: &Opened, answer: &mut Answer) -> Result<M
     let (cut, told) = target.cut()?;
     answer.findings = told;
     let merge = ops::merge(&cut, &source, args.allow_repeat, run.now)?;
+    let mut after = None;
     if let (false, Some(held)) = (merge.lines.is_empty(), &target.held) {
         let parent = &target.parent;
         let chars = source.text.chars().count();
         let mut boundary = report::object(
             json!({ "line": parent.log.lines(), "range": source.range, "chars": chars }),
         );
-        if condensed.is_some() {
-            boundary.insert("side_messages".into(), said(run, side, parent)?.into());
+        if let Some(condensed) = &condensed {
+            let log = target::log_of(side, condensed.answered_in.as_deref());
+            boundary.insert("side_messages".into(), said(run, side, log, parent)?.into());
         }
         let record = Record {
             v: 1,
@@ -176,12 +178,13 @@ fn merge(run: &Run, args: &Args, side: &Opened, answer: &mut Answer) -> Result<M
             target.torn,
             held,
         )?;
-        target::read_back(run, &path, parent, &merge)?;
+        after = Some(target::read_back(run, &path, parent, &merge)?);
         journal.add(&Record { state: State::Committed, ..record })?;
     }
     let chars = merge.note.text.chars().count();
     let note = NoteReport { id: merge.mark.clone(), chars };
-    report_of(args, side, &cut, &path, Some(note), &merge.lines, condensed)
+    let cost = (ops::chars_of(&cut.thread)?, after);
+    report_of(args, side, (&target.parent, &path), cost, Some(note), &merge.lines, condensed)
 }
 
 /// The words, judged before anything else.
@@ -201,12 +204,12 @@ fn say(args: &Args, side: &Opened) -> Result<Source> {
 }
 
 /// How much was said in the side session itself, as it is now.
-fn said(run: &Run, side: &Opened, parent: &Session) -> Result<usize> {
+fn said(run: &Run, side: &Opened, log: Option<&Path>, parent: &Session) -> Result<usize> {
     let count = |session: &Session| {
         let thread = session.thread(None)?;
         Ok(ops::own_messages(&thread, lineage::seed(&thread, parent).kept).len())
     };
-    match &side.path {
+    match log {
         Some(path) if side.manifest.is_none() => {
             count(&Session::read(store::open(path, Some(&run.store))?, Some(side.session.format))?)
         }
@@ -232,7 +235,8 @@ fn unwritten(
         }),
         _ => None,
     };
-    report_of(args, side, &cut, path, note, &[], Some(condensed))
+    let cost = (ops::chars_of(&cut.thread)?, None);
+    report_of(args, side, (&target.parent, path), cost, note, &[], Some(condensed))
 }
 
 /// What makes two requests the same. The words of a note that has yet to be made are no part of it.

@@ -255,6 +255,36 @@ fn the_answer_is_found_in_the_lines_of_each_client() {
 }
 
 #[test]
+fn a_packed_log_that_its_client_unpacks_is_followed() {
+    let desk = Desk::new();
+    let place = "sessions/2026/11/29/rollout-2026-11-29T16-27-01-01a22821-9c99-73b3-af5b-fe2e7c4f696d.jsonl";
+    desk.home.copy(&format!("codex/old-0.150.0/{place}"), &format!(".codex/{place}"));
+    let client = program(&desk.home, "fake", CODEX);
+    let side = desk.report(0, &["side", "01a22821-9c99", "--ask", "why?", "--run-with", &client]);
+    let path = PathBuf::from(side["child"]["path"].as_str().unwrap());
+    let plain = fs::read(&path).unwrap();
+    fs::write(path.with_extension("jsonl.zst"), zstd::encode_all(&plain[..], 3).unwrap()).unwrap();
+    fs::rename(&path, desk.home.path("plain")).unwrap();
+    let body = format!(
+        r#"mv "$HOME/plain" "${{SESSCTL_SESSION_PATH%.zst}}"; rm "$SESSCTL_SESSION_PATH"
+SESSCTL_SESSION_PATH=${{SESSCTL_SESSION_PATH%.zst}} {client}"#
+    );
+    let unpacks = program(&desk.home, "unpacking", &body);
+    let merge = ["merge", side["child"]["id"].as_str().unwrap(), "--condense"];
+    let report = desk.report_with(0, &[("SESSCTL_CODEX_CMD", &unpacks)], &merge);
+    assert_eq!(report["condense"]["answered_in"], word(&path));
+    let context = &report["parent_context"];
+    let grown =
+        context["after"]["chars"].as_u64().unwrap() - context["before"]["chars"].as_u64().unwrap();
+    assert_eq!(grown, 23 + "<sidechat_note>\n\n</sidechat_note>".len() as u64, "with its wrapping");
+    let again = desk.report_with(0, &[("SESSCTL_CODEX_CMD", "exit 1;")], &merge);
+    assert_eq!(
+        (&again["already_merged"], &again["parent_context"]["before"]),
+        (&true.into(), &context["after"])
+    );
+}
+
+#[test]
 fn a_session_that_its_client_starts_is_asked_and_merged_like_any_other() {
     let desk = Desk::new();
     let claude = "projects/-home-ada-webshop/11111111-1111-4111-8111-000000000001.jsonl";
@@ -376,12 +406,24 @@ fn one_request_is_answered_once() {
     assert_eq!((&second["framing_messages"], &second["run"]), (&1.into(), &Value::Null));
     assert_eq!(desk.runs(), 1);
     assert_eq!(ask(4, "and why not?")["code"], "REQUEST_CONFLICT");
+    let at_once = ["side", PI_ID, "--ask", "x", "--run", "--request-id", "t"];
+    let calls: Vec<Child> = (0..3).map(|_| start(&desk, &at_once, "0.1")).collect();
+    for call in calls {
+        let ran = ran(&call.wait_with_output().unwrap());
+        assert!(
+            ran.exit == 0 && ran.out.ends_with("the answer is 42\n"),
+            "{} {}",
+            ran.out,
+            ran.err
+        );
+    }
+    assert_eq!(desk.runs(), 2);
     // What was cut off is asked again in the same session.
     let args = ["side", PI_ID, "--ask", "x", "--request-id", "s", "--run-with"];
     let failed = desk.report(6, &[&args[..], &["exit 1"]].concat());
     let answered = desk.report(0, &[&args[..6], &["--run"]].concat());
     assert_eq!(failed["child"]["id"], answered["child"]["id"]);
-    assert_eq!(desk.runs(), 2);
+    assert_eq!(desk.runs(), 3);
 }
 
 #[test]

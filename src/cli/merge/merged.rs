@@ -16,7 +16,8 @@ use crate::{
         report::{Next, ParentReport},
     },
     error::Result,
-    ops::{self, Cut},
+    ops,
+    session::Session,
 };
 
 #[derive(Serialize, JsonSchema)]
@@ -106,18 +107,17 @@ impl Report for Merged {
     }
 }
 
-/// What a note that was written, is there or would be asked for comes to.
+/// What a note that was written, is there or would be asked for comes to. The characters that the model sees of the
+/// parent are those before it, and those after it if they were counted.
 pub(super) fn report_of(
     args: &Args,
     side: &Opened,
-    cut: &Cut<'_>,
-    path: &Path,
+    (parent, path): (&Session, &Path),
+    (before, after): (u64, Option<u64>),
     note: Option<NoteReport>,
     lines: &[Vec<u8>],
     condense: Option<Condensed>,
 ) -> Result<Merged> {
-    let parent = cut.thread.session;
-    let before = ops::chars_of(&cut.thread)?;
     let chars = note.as_ref().map_or(0, |note| note.chars as u64);
     let added = if lines.is_empty() { 0 } else { chars };
     let layout = parent.format.layout();
@@ -134,7 +134,7 @@ pub(super) fn report_of(
         },
         parent_context: BeforeAfter {
             before: Size::of(before),
-            after: Size::of(before + added),
+            after: Size::of(after.unwrap_or(before + added)),
             estimate: ESTIMATE,
         },
         side_tokens: target::burnt(side, elsewhere, path)?,

@@ -139,9 +139,15 @@ fn read(run: &Run, path: &Path, side: &Opened, args: &Args) -> Result<(Session, 
     Ok((parent, torn))
 }
 
+/// The log of the side session; a client may have unpacked it before it went on, and taken the packed one away.
+pub(super) fn log_of<'a>(side: &'a Opened, elsewhere: Option<&'a Path>) -> Option<&'a Path> {
+    let own = side.path.as_deref()?;
+    if own.exists() { Some(own) } else { elsewhere.or(Some(own)) }
+}
+
 /// What a side session spent of its own: its log, one in which its client went on, and its subagents'.
 pub(super) fn burnt(side: &Opened, elsewhere: Option<&Path>, parent: &Path) -> Result<u64> {
-    let Some(path) = &side.path else { return Ok(0) };
+    let Some(path) = log_of(side, elsewhere) else { return Ok(0) };
     let format = side.session.format;
     let account = |path: &Path| -> Result<Account> {
         Ok(Account::of(Session::read_ledger(Log::open(path)?, Some(format))?))
@@ -155,8 +161,9 @@ pub(super) fn burnt(side: &Opened, elsewhere: Option<&Path>, parent: &Path) -> R
     Ok(ledger.completions.iter().map(|completion| completion.tokens.total()).sum())
 }
 
-/// The note must be the last message that the parent's next request holds, and nothing else may have changed.
-pub(super) fn read_back(run: &Run, path: &Path, before: &Session, merge: &Merge) -> Result<()> {
+/// The note must be the last message that the parent's next request holds, and nothing else may have changed. How many
+/// characters the model sees then: the note, and what its client wraps it in.
+pub(super) fn read_back(run: &Run, path: &Path, before: &Session, merge: &Merge) -> Result<u64> {
     let after = Session::read(store::open(path, Some(&run.store))?, Some(before.format))?;
     let messages = |session: &Session| {
         session.thread(None).map(|thread| thread.history(thread.path().len(), 0).len())
@@ -164,7 +171,7 @@ pub(super) fn read_back(run: &Run, path: &Path, before: &Session, merge: &Merge)
     let (had, has) = (messages(before)?, messages(&after)?);
     let there = ops::merges(&after, None)?.last().is_some_and(|mark| *mark == merge.mark);
     if has == had + 1 && there {
-        return Ok(());
+        return ops::chars_of(&after.thread(None)?);
     }
     Err(Error::DurabilityFailed {
         path: path.into(),

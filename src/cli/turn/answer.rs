@@ -67,7 +67,9 @@ impl Before {
         question: &str,
     ) -> Result<Result<Answered, String>> {
         let found = || log_of(run, seat.format, seat.id);
-        let own = match seat.path.map(Path::to_path_buf).or_else(found) {
+        // A client may unpack a log before it goes on with it.
+        let there = seat.path.filter(|path| path.exists()).map(Path::to_path_buf);
+        let own = match there.or_else(found) {
             Some(path) => {
                 let session = read(run, seat.format, &path)?;
                 let thread = session.thread(None)?;

@@ -101,8 +101,8 @@ impl Watch {
         loop {
             for origin in self.signals.pending() {
                 interrupted = Some(origin.signal);
-                // A terminal has told the whole group.
-                let known = matches!(origin.cause, Cause::Kernel);
+                // A key on a terminal tells the whole group; that it is gone is told to the leader alone.
+                let known = matches!(origin.cause, Cause::Kernel) && origin.signal != SIGHUP;
                 if status.is_none() && !known {
                     told = family(&child);
                     pass_on(&told, origin.signal);
