@@ -13,14 +13,17 @@ Nothing leaves this machine: each client gets a home of its own, a key that is n
 status 0: all that was tried held; 1: something did not; 2: there is no client to try.
 """
 import argparse
+import fcntl
 import json
 import os
+import pty
 import shlex
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 from pathlib import Path
 
@@ -198,22 +201,26 @@ def loop(client):
     return parent
 
 
-def interrupt(client, parent, number):
-    """A signal to sessctl alone ends the client too; the session can be opened and goes on."""
+def interrupt(client, parent, how):
+    """What ends sessctl ends the client too: a signal to it alone, or a key on its terminal. The session goes on."""
     before = Path(client.ask("replay", parent)[0]["source"]["path"]).read_bytes()
-    calls = len(client.mock.calls)
-    process = subprocess.Popen(client.command("side", parent, "--ask", WAIT, "--run"), env=client.env, cwd=client.work,
-                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    words, arrived = client.command("side", parent, "--ask", WAIT, "--run"), client.mock.arrived
+    terminal, inside = pty.openpty()
+    process = subprocess.Popen(words, env=client.env, cwd=client.work, stdin=inside, stdout=inside, stderr=inside,
+                               preexec_fn=lambda: (os.setsid(), fcntl.ioctl(0, termios.TIOCSCTTY, 0)))
+    os.close(inside)
     deadline = time.time() + 60
-    while len(client.mock.calls) == calls and time.time() < deadline:
-        # The mock counts a call when it has an answer; what it thinks about shows in the client's log first.
-        if client.mock.waiting:
-            break
+    while client.mock.arrived == arrived and time.time() < deadline:
         time.sleep(0.05)
     time.sleep(0.3)
-    process.send_signal(number)
-    said = process.communicate(timeout=60)
-    same(process.returncode, -number, f"the end by signal {number} ({said[1][-300:]})")
+    if how == "key":
+        os.write(terminal, b"\x03")
+    else:
+        process.send_signal(how)
+    said = drain(terminal)
+    process.wait(timeout=60)
+    same(process.returncode, -(signal.SIGINT if how == "key" else how), f"the end by {how} ({said[-300:]})")
+    expect(b"interrupted; the side session is there" in said, "a word about what is left")
     latest = client.ask("replay", "--last")[0]["source"]
     expect(latest["id"] != parent, "the side session is the latest one")
     same(Path(client.ask("replay", parent)[0]["source"]["path"]).read_bytes(), before, "the parent's bytes")
@@ -221,6 +228,18 @@ def interrupt(client, parent, number):
     call = client.turn("Are you there?", latest["id"])
     expect("Round them." in call.text, "the interrupted session still has its history")
     client.slow["wait"] = 20
+
+
+def drain(terminal):
+    """All that is written to a terminal until everybody has left it."""
+    said = b""
+    try:
+        while chunk := os.read(terminal, 4096):
+            said += chunk
+    except OSError:
+        pass
+    os.close(terminal)
+    return said
 
 
 def main():
@@ -241,8 +260,8 @@ def main():
         try:
             parent = loop(client)
             print(f"ok    {name}: asked, condensed, merged, gone on ({len(client.mock.calls)} calls)")
-            for number in (signal.SIGINT, signal.SIGTERM):
-                interrupt(client, parent, number)
+            for how in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, "key"):
+                interrupt(client, parent, how)
             print(f"ok    {name}: interrupted and opened again")
         except (Failed, subprocess.TimeoutExpired) as failure:
             failed += 1
