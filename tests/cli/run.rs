@@ -390,6 +390,7 @@ fn what_could_not_be_run_is_refused_before_anything_is_made() {
     assert_eq!((&planned["run"]["status"], &planned["answer"]), (&Value::Null, &Value::Null));
     assert_eq!(desk.runs(), 0);
     assert_eq!(fs::read_dir(desk.home.path(PI_FOLDER)).unwrap().count(), 1, "nothing was made");
+    assert!(!desk.home.path(".local").exists(), "not even in the journal");
     let made = desk.report(6, &["side", "demo-main", "--ask", "why?", "--run-with", "exit 5"]);
     assert_eq!(made["run"]["status"], 5);
 }

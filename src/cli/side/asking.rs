@@ -52,11 +52,8 @@ pub(super) fn ask(run: &Run, args: &Args, sided: &mut Sided, question: &str) -> 
     let format = format::by_name(sided.made.parent.format)
         .ok_or_else(|| Error::internal("a session of no client was made"))?;
     let layout = format.layout();
-    // Two of one request wait for each other, so that one question is paid for once.
-    let _lock = run.journal()?.lock(&format!("turn in {}", sided.made.child.id))?;
     let child = sided.made.child.clone();
-    let started = child.path.is_none() && sided.made.replayed;
-    let log = child.path.clone().or_else(|| log_of(run, format, &child.id).filter(|_| started));
+    let log = child.path.clone().or_else(|| log_of(run, format, &child.id));
     let in_store = log.as_ref().is_none_or(|path| layout.root_of(path).is_some());
     let cwd = child.cwd.as_deref();
     let seat = Seat { format, id: &child.id, path: log.as_deref(), in_store, cwd };
@@ -66,9 +63,12 @@ pub(super) fn ask(run: &Run, args: &Args, sided: &mut Sided, question: &str) -> 
         sided.asked.run = Some(Ran { argv: client.argv(), cwd, status: None, signal: None });
         return Ok(());
     }
+    // Two of one request wait for each other, so that one question is paid for once.
+    let _lock = run.journal()?.lock(&format!("turn in {}", child.id))?;
     let made = sided.made.inherited + sided.framing_messages;
-    let replayed = sided.made.replayed;
-    let known = if replayed { standing(run, &seat, made, question)? } else { None };
+    // Who made the session is not always the first to ask it.
+    let repeats = args.making.request_id.is_some();
+    let known = if repeats { standing(run, &seat, made, question)? } else { None };
     let (answer, failure) = if known.is_some() {
         (known, None)
     } else {
