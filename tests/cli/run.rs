@@ -460,6 +460,34 @@ WRITES_TO="$folder/{moved}" {client}"#,
 }
 
 #[test]
+fn a_note_that_its_client_gave_in_a_file_of_its_own_is_asked_for_there_once_more() {
+    let desk = Desk::new();
+    let (side, path) = desk.side();
+    let before = fs::read(&path).unwrap();
+    let other = "01a2281b-ffff-74f9-b07d-d389f5b79d80";
+    let moved = format!("2026-11-30T09-00-00-000Z_{other}.jsonl");
+    let body = format!(
+        r#"case $SESSCTL_QUESTION in *'has 8 characters'*) export SAY=short;; *) export SAY='too long';; esac
+file=$(dirname "$SESSCTL_SESSION_PATH")/{moved}
+[ -e "$file" ] || sed "1s/$SESSCTL_SESSION/{other}/" "$SESSCTL_SESSION_PATH" > "$file"
+WRITES_TO=$file {}"#,
+        desk.client
+    );
+    let fork = program(&desk.home, "forking-pi", &body);
+    let with = [("SESSCTL_PI_CMD", fork.as_str())];
+    let args = ["merge", &side, "--condense", "--max-chars", "5"];
+    let report = desk.report_with(0, &with, &args);
+    assert_eq!((&report["note"]["chars"], &report["condense"]["turns"]), (&5.into(), &2.into()));
+    let file = desk.home.path(&format!("{PI_FOLDER}/{moved}"));
+    assert_eq!(report["condense"]["answered_in"], word(&file));
+    assert_eq!(report["side_tokens"], 3 * COST);
+    assert_eq!(fs::read(&path).unwrap(), before, "the side session is as it was");
+    assert_eq!(desk.report_with(0, &with, &args)["already_merged"], true);
+    assert_eq!(desk.runs(), 3);
+    assert_eq!(desk.report(0, &["replay", PI_ID, "--check"])["merges"], 1);
+}
+
+#[test]
 fn a_condensed_note_costs_one_turn_however_often_it_is_asked_for() {
     let desk = Desk::new();
     let (side, path) = desk.side();
