@@ -108,8 +108,10 @@ fn merge(run: &Run, args: &Args, side: &Opened, answer: &mut Answer) -> Result<M
         });
     }
     let mut condensed = None;
-    // Held until the note is in the parent, so that a second call finds it there.
-    let mut _turn = None;
+    let _turn = match &condensing {
+        Some(_) => condense::wait(args, &journal, side)?,
+        None => None,
+    };
     let source = match (given, condensing) {
         (Some(source), _) => source,
         (None, None) => return Err(Error::BadUsage("no note was given".into())),
@@ -122,8 +124,7 @@ fn merge(run: &Run, args: &Args, side: &Opened, answer: &mut Answer) -> Result<M
             let Target { parent, held, .. } = target;
             drop(held);
             let known = (&journal, &request);
-            let (note, told, turn) = condense::note(run, args, &condensing, known, side, &parent)?;
-            _turn = turn;
+            let (note, told) = condense::note(run, args, &condensing, known, side, &parent)?;
             match note {
                 Note::Made(source) => {
                     condensed = Some(told);

@@ -672,6 +672,16 @@ fn one_note_comes_of_two_calls_at_once() {
     }
     assert_eq!(desk.runs(), 2);
     assert_eq!(desk.report(0, &["replay", PI_ID, "--check"])["merges"], 1);
+    // Another command leaves no turn, so that only the parent tells.
+    let (side, _) = desk.side();
+    let command = "cat > /dev/null; echo run >> $HOME/notes; sleep 0.1; echo $$ $(date +%N)";
+    let calls: Vec<Child> =
+        (0..3).map(|_| start(&desk, &["merge", &side, "--condense-with", command], "0")).collect();
+    for call in calls {
+        assert_eq!(ran(&call.wait_with_output().unwrap()).exit, 0);
+    }
+    assert_eq!(fs::read_to_string(desk.home.path("notes")).unwrap().lines().count(), 1);
+    assert_eq!(desk.report(0, &["replay", PI_ID, "--check"])["merges"], 2);
 }
 
 fn start(desk: &Desk, args: &[&str], slow: &str) -> Child {

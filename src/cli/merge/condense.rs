@@ -127,6 +127,13 @@ impl<'a> Request<'a> {
     }
 }
 
+/// Lets one call after the other take turns in a side session, so that a note is paid for once; each reads the parent
+/// behind this, and keeps it until its note is there.
+pub(super) fn wait(args: &Args, journal: &Journal, side: &Opened) -> Result<Option<Lock>> {
+    let key = || format!("turn in {}", side.session.id());
+    if args.dry_run { Ok(None) } else { journal.lock(&key()).map(Some) }
+}
+
 /// The note of a side session, by as few turns as it takes. The parent was judged before.
 pub(super) fn note(
     run: &Run,
@@ -135,14 +142,8 @@ pub(super) fn note(
     (journal, fingerprint): (&Journal, &Map<String, Value>),
     side: &Opened,
     parent: &Session,
-) -> Result<(Note, Condensed, Option<Lock>)> {
+) -> Result<(Note, Condensed)> {
     let mut told = Condensed::default();
-    // Two calls wait for each other, so that a note is paid for once.
-    let lock = if args.dry_run {
-        None
-    } else {
-        Some(journal.lock(&format!("turn in {}", side.session.id()))?)
-    };
     let fresh = match &side.path {
         Some(path) if side.manifest.is_none() => {
             let log = store::open(path, Some(&run.store))?;
@@ -159,13 +160,13 @@ pub(super) fn note(
         && let Some(record) =
             earlier(journal, args, fingerprint, own.len(), &ops::merges(parent, None)?)?
     {
-        return Ok((Note::There(Box::new(record)), told, lock));
+        return Ok((Note::There(Box::new(record)), told));
     }
     let made = match request.with {
         Some(script) => by_command(run, args, request, side, (&thread, &own), script, &mut told)?,
         None => by_client(run, args, request, side, (&thread, &own), &mut told)?,
     };
-    Ok((made.map_or(Note::Planned, Note::Made), told, lock))
+    Ok((made.map_or(Note::Planned, Note::Made), told))
 }
 
 /// The step in which an earlier call of the same kind wrote its note, if that is still there and nothing was said in the
