@@ -158,3 +158,59 @@ fn dollars(usage: &wire::Usage<'_>) -> Option<u64> {
     let cost = usage.cost.and_then(|raw| serde_json::from_str::<wire::Cost>(raw.get()).ok());
     cost.and_then(|cost| cost.total).and_then(json::nano_dollars)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{log::Log, session::Session};
+
+    const HEADER: &str = r#"{"type":"session","version":3,"id":"01a2282d-9435-71aa-9554-b510a3eabc16","timestamp":"2026-11-29T16:40:05.430Z","cwd":"/w","rlmDepth":0}"#;
+
+    fn answer(input: u64, output: u64) -> String {
+        format!(
+            r#"{{"type":"message","id":"b39d09c9","parentId":null,"timestamp":"2026-11-29T16:40:06.000Z","message":{{"role":"assistant","content":[],"provider":"p","model":"m","usage":{{"input":{input},"output":{output}}},"stopReason":"stop"}}}}"#
+        )
+    }
+
+    fn told(id: u32, child: [u64; 2], sum: [u64; 2]) -> String {
+        let [input, output] = child;
+        let [all, out] = sum;
+        format!(
+            r#"{{"type":"child_usage_attributed","id":"{id:08x}","parentId":"b39d09c9","timestamp":"2026-11-29T16:40:07.000Z","targetId":"b39d09c9","childUsage":{{"input":{input},"output":{output}}},"aggregateUsage":{{"input":{all},"output":{out}}}}}"#
+        )
+    }
+
+    /// The own usage of the one answer in a log, and what was told of children.
+    fn own(lines: &[String]) -> ([u64; 2], usize) {
+        let text = format!("{HEADER}\n{}\n", lines.join("\n"));
+        let session = Session::read_usages(Log::spool(text.as_bytes()).unwrap(), None).unwrap();
+        assert_eq!(session.format.name(), "prime");
+        let usages = &session.facts.usages;
+        let folded: Vec<&Usage> =
+            usages.iter().filter(|usage| usage.telling == Telling::Folded).collect();
+        assert_eq!(folded.len(), 1);
+        let tokens = folded[0].tokens;
+        ([tokens.input, tokens.output], usages.len() - 1)
+    }
+
+    #[test]
+    fn an_answer_is_less_by_what_its_line_already_held() {
+        let children = [told(1, [10, 1], [110, 6]), told(2, [20, 2], [130, 8])];
+        let with = |line: String, told: usize| [&[line][..], &children[..told]].concat();
+        // Never written again; written after both, and after the first of them.
+        assert_eq!(own(&with(answer(100, 5), 2)), ([100, 5], 2));
+        assert_eq!(own(&with(answer(130, 8), 2)), ([100, 5], 2));
+        assert_eq!(own(&with(answer(110, 6), 2)), ([100, 5], 2));
+        assert_eq!(own(&with(answer(110, 6), 1)), ([100, 5], 1));
+        // A sum without anything told of it is all that can be known.
+        assert_eq!(own(&with(answer(130, 8), 0)), ([130, 8], 0));
+    }
+
+    #[test]
+    fn what_is_told_badly_changes_nothing() {
+        let bad = r#"{"type":"child_usage_attributed","id":"00000001","parentId":"b39d09c9","timestamp":"2026-11-29T16:40:07.000Z","targetId":7}"#;
+        assert_eq!(own(&[answer(100, 5), bad.to_owned()]), ([100, 5], 0));
+        let quoted = r#"{"type":"message","id":"00000002","parentId":"b39d09c9","timestamp":"2026-11-29T16:40:07.000Z","message":{"role":"user","content":"\"child_usage_attributed\""}}"#;
+        assert_eq!(own(&[answer(100, 5), quoted.to_owned()]), ([100, 5], 0));
+    }
+}
