@@ -3,10 +3,15 @@
 
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::{Value, json, value::RawValue};
 
-use super::{LEGACY, PAGINATED, layout::CodexLayout, wire};
+use super::{
+    LEGACY, PAGINATED,
+    layout::CodexLayout,
+    wire,
+    write::{Envelope, Line},
+};
 use crate::{
     error::Result,
     fact::{Fact, Facts, Tokens},
@@ -20,50 +25,6 @@ use crate::{
 };
 
 pub(super) struct CodexRecorder;
-
-#[derive(Serialize)]
-struct Line<'a, T> {
-    timestamp: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ordinal: Option<u64>,
-    r#type: &'a str,
-    payload: T,
-}
-
-/// The parent's context line, and what of it is a turn's own.
-#[derive(Deserialize)]
-struct Envelope<'a> {
-    #[serde(borrow)]
-    timestamp: Option<&'a RawValue>,
-    #[serde(borrow)]
-    ordinal: Option<&'a RawValue>,
-    #[serde(borrow)]
-    payload: Option<Context<'a>>,
-}
-
-#[derive(Deserialize)]
-struct Context<'a> {
-    #[serde(borrow)]
-    turn_id: Option<&'a RawValue>,
-    #[serde(borrow)]
-    root_turn_id: Option<&'a RawValue>,
-    #[serde(borrow)]
-    model: Option<&'a RawValue>,
-    #[serde(borrow)]
-    collaboration_mode: Option<Mode<'a>>,
-}
-
-#[derive(Deserialize)]
-struct Mode<'a> {
-    #[serde(borrow)]
-    settings: Option<ModeSettings<'a>>,
-}
-
-#[derive(Deserialize)]
-struct ModeSettings<'a> {
-    #[serde(borrow)]
-    model: Option<&'a RawValue>,
-}
 
 #[derive(Clone, Copy, Default, Serialize)]
 struct Usage {

@@ -18,13 +18,14 @@ use crate::{
 
 pub(super) struct CodexWriter;
 
+/// A line of any type, as the client orders it.
 #[derive(Serialize)]
-struct Line<'a, T> {
-    timestamp: &'a str,
+pub(super) struct Line<'a, T> {
+    pub timestamp: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    ordinal: Option<u64>,
-    r#type: &'static str,
-    payload: T,
+    pub ordinal: Option<u64>,
+    pub r#type: &'a str,
+    pub payload: T,
 }
 
 /// A child's header: its own identity, and of its parent's what decides requests.
@@ -115,25 +116,45 @@ struct Part<'a> {
     text: &'a str,
 }
 
-/// The values of a settings line that a child has of its own.
+/// The values of a settings or context line that a child, or another turn, has of its own.
 #[derive(Deserialize)]
-struct Envelope<'a> {
+pub(super) struct Envelope<'a> {
     #[serde(borrow)]
-    timestamp: Option<&'a RawValue>,
+    pub timestamp: Option<&'a RawValue>,
     #[serde(borrow)]
-    ordinal: Option<&'a RawValue>,
+    pub ordinal: Option<&'a RawValue>,
     #[serde(borrow)]
-    payload: Option<Settings<'a>>,
+    pub payload: Option<Settings<'a>>,
 }
 
 #[derive(Deserialize)]
-struct Settings<'a> {
+pub(super) struct Settings<'a> {
     #[serde(borrow)]
     thread_id: Option<&'a RawValue>,
     #[serde(borrow)]
     thread_settings: Option<Folders<'a>>,
     #[serde(borrow)]
     cwd: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub turn_id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub root_turn_id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub model: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub collaboration_mode: Option<Mode<'a>>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Mode<'a> {
+    #[serde(borrow)]
+    pub settings: Option<ModeSettings<'a>>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct ModeSettings<'a> {
+    #[serde(borrow)]
+    pub model: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
