@@ -155,7 +155,8 @@ def loop(client):
     client.turn("Add the prices in cart.py.")
     first = client.ask("replay", "--last")[0]["source"]
     parent, log = first["id"], Path(first["path"])
-    client.turn("Round them.", parent)
+    last = client.turn("Round them.", parent)
+    history = [*last.told, ("assistant", last.said)]
     bytes_before = log.read_bytes()
 
     side, asked = client.ask("side", parent, "--ask", ASKED, "--run")
@@ -163,7 +164,9 @@ def loop(client):
     same(len(asked), 1, "calls for one question")
     same(log.read_bytes(), bytes_before, "the parent's bytes")
     same(side["framing_messages"], 1, "framings")
-    expect("Round them." in asked[0].text and "read-only advisor" in asked[0].text, "the question follows the history")
+    same(asked[0].told[:len(history)], history, "the beginning of the side session's request")
+    aside = [text for _, text in asked[0].told[len(history):]]
+    same([sum(words in text for text in aside) for words in ("read-only advisor", ASKED)], [1, 1], "framing and question")
     name = side["child"]["id"]
     verdict = client.ask("replay", name, "--check", "--against", parent)[0]
     same(verdict["prefix"], "identical", "the side session's prefix")
@@ -188,7 +191,9 @@ def loop(client):
     same((again["already_merged"], len(more)), (True, 0), "a second call")
 
     call = client.turn("Go on.", parent)
+    same(call.told[:len(history)], history, "the beginning of the parent's next request")
     same(call.text.count(NOTE), 1, "notes in the parent's next request")
+    expect(any(NOTE in text for _, text in call.told[len(history):]), "the note stands behind the history")
     expect(ASKED not in call.text and ANSWER not in call.text, "nothing else of the side session is in it")
     same(client.ask("replay", parent, "--check")[0]["merges"], 1, "notes in the parent")
 

@@ -22,6 +22,16 @@ class Call:
         return sum(self.tokens)
 
     @property
+    def told(self):
+        """Who said what in the request, in order, whatever it is wrapped in."""
+        said = []
+        for item in self.body.get("messages") or self.body.get("input") or []:
+            content = item.get("content")
+            parts = [content] if isinstance(content, str) else [part.get("text") or "" for part in content or []]
+            said += [(item.get("role"), part.strip()) for part in parts if part.strip()]
+        return said
+
+    @property
     def text(self):
         """The whole conversation of the request, for a look at what is in it."""
         return json.dumps(self.body.get("messages") or self.body.get("input") or [], ensure_ascii=False)
@@ -55,12 +65,6 @@ class Mock:
             call = Call(path, body, said, (1000 + number, 10 * number, 20 + number))
             self.calls.append(call)
         return number, call
-
-
-def words(content):
-    if isinstance(content, str):
-        return content
-    return "\n".join(part.get("text") or "" for part in content or [] if isinstance(part, dict))
 
 
 def newest(body):
