@@ -10,7 +10,7 @@ CLIENT is claude, codex or pi; without one, every client whose command a variabl
   PI_BIN       such as "node /opt/pi/dist/cli.js"
 
 Nothing leaves this machine: each client gets a home of its own, a key that is none, and an endpoint on 127.0.0.1. Exit
-status 0: all that was tried held; 1: something did not; 2: there is no client to try.
+status 0: all that was tried held; 1: something did not; 2: there is nothing to try.
 """
 import argparse
 import fcntl
@@ -258,6 +258,9 @@ def main():
     missing = [name for name in wanted if not places.get(name)]
     if missing or not wanted:
         print(f"no client: set {', '.join(f'{name.upper()}_BIN' for name in missing or places)}", file=sys.stderr)
+        return 2
+    if not args.bin.is_file():
+        print(f"no sessctl at {args.bin}: build it, or name it with --bin", file=sys.stderr)
         return 2
     failed = 0
     for name in wanted:
