@@ -18,8 +18,6 @@ pub struct Said {
     pub question: String,
     /// What was answered; empty where nothing came.
     pub answer: String,
-    /// How it ended.
-    pub stop: Stop,
     /// What went wrong, if the other program said so.
     pub error: Option<String>,
     /// The completion that gave the answer.
@@ -84,12 +82,15 @@ pub struct Paid {
     pub model: String,
     /// How much.
     pub tokens: Tokens,
+    /// How it ended.
+    pub stop: Stop,
 }
 
-/// How a turn of a side conversation ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How a completion ended, and with that of the answer its turn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Stop {
     /// As it should.
+    #[default]
     Complete,
     /// At a limit.
     Length,
@@ -111,6 +112,17 @@ impl Stop {
             _ => return None,
         })
     }
+}
+
+/// How a pane was left.
+#[derive(Clone, Debug)]
+pub struct Left {
+    /// Whether in good order.
+    pub stop: Stop,
+    /// What went wrong last.
+    pub error: Option<String>,
+    /// When.
+    pub at: DateTime<Utc>,
 }
 
 /// The transcript that turns are written into.
@@ -180,14 +192,8 @@ pub trait Recorder {
     /// The id by which a reader of the transcript knows the turn.
     fn mark(&self, turn: &Exchange) -> String;
 
-    /// A line that says how the pane was left.
-    fn status(
-        &self,
-        _scene: Scene<'_>,
-        _status: Stop,
-        _at: DateTime<Utc>,
-        _tip: &mut Tip,
-    ) -> Option<Vec<u8>> {
+    /// A line that says how the pane was left, and by which error.
+    fn status(&self, _scene: Scene<'_>, _left: &Left, _tip: &mut Tip) -> Option<Vec<u8>> {
         None
     }
 

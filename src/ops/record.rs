@@ -28,8 +28,10 @@ struct Told {
 
 /// A completion on the way to an answer.
 #[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Auxiliary {
     purpose: Option<String>,
+    stop_reason: Option<String>,
     provider: Option<String>,
     model: Option<String>,
     usage: Option<Counters>,
@@ -71,41 +73,44 @@ pub fn settled(number: usize, line: &[u8]) -> Result<Said> {
     if told.question.trim().is_empty() {
         return Err(bad("`question` is empty".into()));
     }
-    let stop = match &told.stop_reason {
-        None => Stop::Complete,
+    let stop = |word: Option<&str>| match word {
+        None => Ok(Stop::Complete),
         Some(word) => Stop::of(word).ok_or_else(|| {
             let known = "stop, length, error or aborted";
-            bad(format!("`stopReason` is `{word}`; a settled turn ended with {known}"))
-        })?,
+            bad(format!("`stopReason` is `{word}`; what is settled ended with {known}"))
+        }),
     };
     let answer = told.answer.unwrap_or_default();
-    if answer.is_empty() && matches!(stop, Stop::Complete) {
+    let ended = stop(told.stop_reason.as_deref())?;
+    if answer.is_empty() && ended == Stop::Complete {
         let hint = "a turn without one has a `stopReason` of `error` or `aborted`";
         return Err(bad(format!("`answer` is missing; {hint}")));
     }
     let paid = |purpose: Option<String>,
                 provider: Option<String>,
                 model: Option<String>,
-                usage: Option<Counters>| {
+                usage: Option<Counters>,
+                stop: Stop| {
         let tokens = usage.unwrap_or_default().tokens().map_err(&bad)?;
         if model.is_none() && tokens != Tokens::default() {
             return Err(bad(
                 "`model` is missing, so that nobody could tell what was paid for".into()
             ));
         }
-        Ok(Paid { purpose, provider, model: model.unwrap_or_else(|| "unknown".into()), tokens })
+        let model = model.unwrap_or_else(|| "unknown".into());
+        Ok(Paid { purpose, provider, model, tokens, stop })
     };
-    let own = paid(None, told.provider.clone(), told.model.clone(), told.usage)?;
+    let own = paid(None, told.provider.clone(), told.model.clone(), told.usage, ended)?;
     let auxiliary = told.auxiliary.into_iter().map(|one| {
         let provider = one.provider.or_else(|| told.provider.clone());
         let purpose = one.purpose.unwrap_or_else(|| "auxiliary".into());
-        paid(Some(purpose), provider, one.model.or_else(|| told.model.clone()), one.usage)
+        let model = one.model.or_else(|| told.model.clone());
+        paid(Some(purpose), provider, model, one.usage, stop(one.stop_reason.as_deref())?)
     });
     Ok(Said {
         auxiliary: auxiliary.collect::<Result<_>>()?,
         question: told.question,
         answer,
-        stop,
         error: told.error,
         paid: own,
         request_id: told.request_id.filter(|id| !id.is_empty()),
@@ -121,7 +126,7 @@ mod tests {
         let line = br#"{"question":"Q","answer":"A","provider":"p","model":"m","usage":{"input":10,"cache_read":null,"output":4,"reasoning":3},"stopReason":"end_turn","requestId":"r","auxiliary":[{"purpose":"summary","usage":{"input":5}},{"purpose":"overflow","model":"n","usage":{"input":7}}]}"#;
         let turn = settled(1, line).unwrap();
         let paid: Vec<u64> = turn.completions().map(|tokens| tokens.total()).collect();
-        assert_eq!((paid, turn.stop), (vec![5, 7, 14], Stop::Complete));
+        assert_eq!((paid, turn.paid.stop), (vec![5, 7, 14], Stop::Complete));
         assert_eq!(turn.auxiliary[0].model, "m");
         assert_ne!(turn.digest("s", "p", 1), turn.digest("s", "q", 1));
         assert_eq!(turn.digest("s", "p", 1), turn.digest("s", "p", 2));

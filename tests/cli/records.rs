@@ -305,6 +305,102 @@ fn a_pane_that_the_client_began_goes_on_in_the_clients_own_file() {
     assert_eq!(spent(&home, &parent).1, 5620 + SPENT);
 }
 
+/// A transcript of the fixtures as another program would have told it.
+fn retold(transcript: &Path) -> String {
+    let text = fs::read_to_string(transcript).unwrap();
+    let entries = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let messages: Vec<Value> = entries
+        .filter(|entry| entry["type"] == "message")
+        .map(|entry| entry["message"].clone())
+        .collect();
+    let said =
+        |message: &Value| message["content"][0]["text"].as_str().unwrap_or_default().to_owned();
+    let usage = |message: &Value| {
+        let count = |key: &str| message["usage"][key].clone();
+        json!({
+            "input": count("input"), "output": count("output"), "cache_read": count("cacheRead"),
+            "cache_write_5m": count("cacheWrite"),
+        })
+    };
+    let mut told = String::new();
+    let turns = messages.chunk_by(|_, next| next["role"] != "user");
+    for turn in turns {
+        let (answer, auxiliary) = turn[1..].split_last().unwrap();
+        let auxiliary: Vec<Value> = auxiliary
+            .iter()
+            .map(|one| json!({"purpose": "auxiliary", "model": one["model"], "usage": usage(one), "stopReason": one["stopReason"]}))
+            .collect();
+        let record = json!({
+            "question": said(&turn[0]), "answer": said(answer), "provider": answer["provider"],
+            "model": answer["model"], "usage": usage(answer), "stopReason": answer["stopReason"],
+            "error": answer["errorMessage"], "auxiliary": auxiliary,
+        });
+        told += &record.to_string();
+        told.push('\n');
+    }
+    told
+}
+
+/// What counts of an entry: who said what, and what it cost.
+fn kept(transcript: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(transcript).unwrap();
+    let entries = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let what = |entry: Value| match entry["type"].as_str() {
+        Some("session") => json!([entry["cwd"], entry["rlmDepth"], entry["version"]]),
+        Some("model_change") => json!([entry["provider"], entry["modelId"]]),
+        Some("custom") => json!([entry["customType"], entry["data"]]),
+        _ => {
+            let message = &entry["message"];
+            let counts = ["input", "output", "cacheRead", "cacheWrite", "totalTokens"];
+            let counts = counts.map(|key| message["usage"][key].clone());
+            json!([
+                message["role"],
+                message["provider"],
+                message["model"],
+                message["stopReason"],
+                counts
+            ])
+        }
+    };
+    entries.map(what).collect()
+}
+
+#[test]
+fn panes_that_prime_held_come_out_as_prime_would_keep_them() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/prime/.prime/agent");
+    let mut panes = 0;
+    let artifacts = walkdir::WalkDir::new(fixtures.join("session-artifacts"));
+    for entry in artifacts.into_iter().map(Result::unwrap) {
+        let transcript = entry.path();
+        let pane = transcript.parent().unwrap().file_name().unwrap().to_str().unwrap().to_owned();
+        let Some(pane) = pane.strip_prefix("btw-").filter(|_| entry.file_type().is_file()) else {
+            continue;
+        };
+        panes += 1;
+        let parent = transcript.parent().unwrap().parent().unwrap().file_name().unwrap();
+        let name = format!(".prime/agent/sessions/{}.jsonl", parent.to_str().unwrap());
+        let home = Home::new();
+        let parent = home.copy(&format!("prime/{name}"), &name);
+        let turns = told(&home, &retold(transcript));
+        let status = kept(transcript).pop().unwrap()[1]["status"].as_str().map(str::to_owned);
+        let status = status.map(|status| format!("--status={status}"));
+        let mut record = vec!["side", word(&parent), "--record", word(&turns), "--pane", pane];
+        record.extend(status.as_deref());
+        let report = home.report(0, &record);
+        let made = Path::new(report["child"]["path"].as_str().unwrap());
+        let place = |path: &Path| {
+            path.parent()
+                .unwrap()
+                .strip_prefix(path.ancestors().nth(4).unwrap())
+                .unwrap()
+                .to_owned()
+        };
+        assert_eq!(place(made), place(transcript));
+        assert_eq!(kept(made), kept(transcript), "{pane}");
+    }
+    assert_eq!(panes, 4);
+}
+
 #[test]
 fn interrupted_at_any_moment_it_leaves_the_parent_whole_and_the_next_run_makes_it_good() {
     let home = Home::new();

@@ -23,7 +23,7 @@ use crate::{
     },
     error::{Error, Result},
     fact::Tokens,
-    format::record::{Exchange, Said, Stop},
+    format::record::{Exchange, Left, Said, Stop},
     ops::record::settled,
 };
 
@@ -164,6 +164,7 @@ struct Desk<'a> {
     completions: u64,
     spent: Tokens,
     last_answer: Option<String>,
+    last_error: Option<String>,
 }
 
 impl<'a> Desk<'a> {
@@ -179,6 +180,7 @@ impl<'a> Desk<'a> {
             completions: 0,
             spent: Tokens::default(),
             last_answer: None,
+            last_error: None,
         })
     }
 
@@ -261,6 +263,7 @@ impl<'a> Desk<'a> {
             self.completions += 1;
             self.spent.add(&tokens);
         }
+        self.last_error = said.error;
         self.last_answer = Some(said.answer).filter(|answer| !answer.is_empty());
         Ok(())
     }
@@ -277,7 +280,8 @@ impl<'a> Desk<'a> {
         let Some(held) = held else { return Ok(()) };
         let Some(session) = pane.transcript()? else { return Ok(()) };
         let (_, mut tip, _) = pane.stand(Some(&session))?;
-        match pane.recorder.status(pane.scene(), stop, Utc::now(), &mut tip) {
+        let left = Left { stop, error: self.last_error.clone(), at: Utc::now() };
+        match pane.recorder.status(pane.scene(), &left, &mut tip) {
             Some(line) => pane.write(Some(&session), &[line], Some(&held)),
             None => Ok(()),
         }

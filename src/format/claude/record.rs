@@ -188,11 +188,11 @@ impl ClaudeRecorder {
         turn: &Exchange,
         part: &str,
         paid: &Paid,
-        said: Option<(&str, Stop)>,
+        said: Option<&str>,
         tip: &mut Tip,
     ) -> Vec<u8> {
         let digest = turn.part(part);
-        let (answer, stop) = said.unwrap_or(("", Stop::Complete));
+        let answer = said.unwrap_or_default();
         let message = Assistant {
             id: format!("msg_{}", &digest[..24]),
             r#type: "message",
@@ -202,7 +202,7 @@ impl ClaudeRecorder {
                 .filter(|block| !block.text.is_empty())
                 .into_iter()
                 .collect(),
-            stop_reason: match stop {
+            stop_reason: match paid.stop {
                 Stop::Complete => "end_turn",
                 Stop::Length => "max_tokens",
                 // What was billed is known: null would say that the counters are not final.
@@ -261,7 +261,7 @@ impl Recorder for ClaudeRecorder {
         for (nth, paid) in turn.said.auxiliary.iter().enumerate() {
             lines.push(Self::answer(scene, turn, &format!("auxiliary {nth}"), paid, None, tip));
         }
-        let said = Some((turn.said.answer.as_str(), turn.said.stop));
+        let said = Some(turn.said.answer.as_str());
         lines.push(Self::answer(scene, turn, "answer", &turn.said.paid, said, tip));
         Ok(lines)
     }

@@ -232,11 +232,11 @@ impl Recorder for CodexRecorder {
             );
         }
         page.spends(&turn.said.paid, &format!("resp_{}", &digest[..32]), &session, &mut sums);
-        if turn.said.stop == Stop::Failed {
+        if turn.said.paid.stop == Stop::Failed {
             let message = turn.said.error.as_deref().unwrap_or("the side question failed");
             page.event(&json!({"type": "error", "message": message, "codex_error_info": "other"}));
         }
-        if turn.said.stop == Stop::Aborted {
+        if turn.said.paid.stop == Stop::Aborted {
             page.event(&json!({
                 "type": "turn_aborted", "turn_id": turn_id, "reason": "interrupted",
                 "completed_at": seconds, "duration_ms": 0,

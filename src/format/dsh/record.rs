@@ -110,7 +110,7 @@ impl Recorder for DshRecorder {
             put("step/end", json!({"turn": number, "step": step}), None);
         }
         let message = || turn.said.error.as_deref().unwrap_or("the side question failed");
-        let reason = match turn.said.stop {
+        let reason = match turn.said.paid.stop {
             Stop::Complete => json!({"kind": "completed"}),
             Stop::Length => json!({"kind": "max-tokens"}),
             Stop::Aborted => json!({"kind": "aborted", "reason": {"kind": "user"}}),

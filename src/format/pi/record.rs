@@ -16,7 +16,7 @@ use crate::{
     fact::{Fact, Facts, Tokens},
     format::{
         Tip, id, json,
-        record::{Exchange, Paid, Pointer, Pointing, Recorder, Scene, Stop},
+        record::{Exchange, Left, Paid, Pointer, Pointing, Recorder, Scene, Stop},
     },
     log::Encoding,
 };
@@ -135,8 +135,11 @@ struct Custom<'a, D> {
 }
 
 #[derive(Serialize)]
-struct Status {
+#[serde(rename_all = "camelCase")]
+struct Status<'a> {
     status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error_message: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -176,14 +179,12 @@ impl Like<'_> {
 
 impl PiRecorder {
     /// An answer, or a completion that was paid for on the way to one.
-    #[expect(clippy::too_many_arguments, reason = "what an entry says")]
     fn answer(
         scene: Scene<'_>,
         turn: &Exchange,
         id: &str,
         paid: &Paid,
         text: &str,
-        stop: Stop,
         error: Option<&str>,
         tip: &mut Tip,
     ) -> Vec<u8> {
@@ -199,7 +200,7 @@ impl PiRecorder {
             provider: &provider,
             model: &paid.model,
             usage: paid.tokens.into(),
-            stop_reason: match stop {
+            stop_reason: match paid.stop {
                 Stop::Complete => "stop",
                 Stop::Length => "length",
                 Stop::Failed => "error",
@@ -278,20 +279,11 @@ impl Recorder for PiRecorder {
         let mut lines = vec![entry(&self.mark(turn), turn.at, question, tip)];
         for (nth, paid) in turn.said.auxiliary.iter().enumerate() {
             let id = turn.part(&format!("auxiliary {nth}"))[..8].to_owned();
-            lines.push(Self::answer(scene, turn, &id, paid, "", Stop::Complete, None, tip));
+            lines.push(Self::answer(scene, turn, &id, paid, "", None, tip));
         }
         let id = turn.part("answer")[..8].to_owned();
         let (text, error) = (turn.said.answer.as_str(), turn.said.error.as_deref());
-        lines.push(Self::answer(
-            scene,
-            turn,
-            &id,
-            &turn.said.paid,
-            text,
-            turn.said.stop,
-            error,
-            tip,
-        ));
+        lines.push(Self::answer(scene, turn, &id, &turn.said.paid, text, error, tip));
         Ok(lines)
     }
 
@@ -304,22 +296,16 @@ impl Recorder for PiRecorder {
         }
     }
 
-    fn status(
-        &self,
-        scene: Scene<'_>,
-        status: Stop,
-        at: DateTime<Utc>,
-        tip: &mut Tip,
-    ) -> Option<Vec<u8>> {
+    fn status(&self, scene: Scene<'_>, left: &Left, tip: &mut Tip) -> Option<Vec<u8>> {
         // A pane that was left in good order has none.
-        let status = match status {
+        let (status, error_message) = match left.stop {
             Stop::Complete | Stop::Length => return None,
-            Stop::Failed => "error",
-            Stop::Aborted => "cancelled",
+            Stop::Failed => ("error", left.error.as_deref()),
+            Stop::Aborted => ("cancelled", None),
         };
         let after = tip.last.clone().unwrap_or_default();
         let id = write::short_id(&[&scene.birth.id, "status", &after]);
-        Some(custom("side_question_status", Status { status }, id, at, tip))
+        Some(custom("side_question_status", Status { status, error_message }, id, left.at, tip))
     }
 
     fn pointer(
