@@ -11,6 +11,10 @@ check:
 regen:
     SESSCTL_REGENERATE=1 cargo test --quiet --test generated
 
+# Attacks with the numbers of docs/reliability.md (hours); a word runs the attacks whose name holds it
+torture *attack:
+    SESSCTL_TORTURE=long cargo test --release --test torture -- {{attack}}
+
 # Licences, advisories, duplicates (wants cargo-deny)
 deny:
     cargo deny check

@@ -483,7 +483,7 @@ proptest! {
         let now = DateTime::<Utc>::from_timestamp_millis(START + 86_400_000).unwrap();
         let cut = ops::cut(&parent, &intent).unwrap();
         // A format 0 log takes no message before its first step.
-        let merge = ops::merge(&cut, &source, false, now);
+        let merge = ops::merge(&cut, &source, false, None, now);
         if parent.header().version == 0 && cut.thread.turns.list.is_empty() {
             prop_assert!(merge.is_err());
             return Ok(());
@@ -502,8 +502,8 @@ proptest! {
         prop_assert_eq!(messages.len(), digests(&parent).len() + 1);
         prop_assert_eq!(thread.turns.list.len(), parent.thread(None).unwrap().turns.list.len());
         let cut = ops::cut(&after, &intent).unwrap();
-        prop_assert!(ops::merge(&cut, &source, false, now).unwrap().lines.is_empty());
-        prop_assert_eq!(ops::merge(&cut, &source, true, now).unwrap().lines.len(), 1);
+        prop_assert!(ops::merge(&cut, &source, false, None, now).unwrap().lines.is_empty());
+        prop_assert_eq!(ops::merge(&cut, &source, true, None, now).unwrap().lines.len(), 1);
     }
 
     #[test]

@@ -98,8 +98,8 @@ fn merge(run: &Run, args: &Args, side: &Opened, answer: &mut Answer) -> Result<M
         .filter(|_| !args.dry_run)
         .map(|id| journal.lock(id))
         .transpose()?;
-    if let Some(id) = &args.request_id
-        && let Some(before) = journal.request(id)?
+    let before = args.request_id.as_deref().map(|id| journal.request(id)).transpose()?.flatten();
+    if let (Some(id), Some(before)) = (&args.request_id, &before)
         && before.request != request
     {
         return Err(Error::RequestConflict {
@@ -138,7 +138,8 @@ fn merge(run: &Run, args: &Args, side: &Opened, answer: &mut Answer) -> Result<M
     answer.found_in = Some(path.clone());
     let (cut, told) = target.cut()?;
     answer.findings = told;
-    let merge = ops::merge(&cut, &source, args.allow_repeat, run.now)?;
+    let done = before.as_ref().map(|before| of_request(&journal, before)).transpose()?.flatten();
+    let merge = ops::merge(&cut, &source, args.allow_repeat, done.as_deref(), run.now)?;
     let mut after = None;
     if let (false, Some(held)) = (merge.lines.is_empty(), &target.held) {
         let parent = &target.parent;
@@ -181,11 +182,28 @@ fn merge(run: &Run, args: &Args, side: &Opened, answer: &mut Answer) -> Result<M
         )?;
         after = Some(target::read_back(run, &path, parent, &merge)?);
         journal.add(&Record { state: State::Committed, ..record })?;
+    } else if let Some(before) = before.filter(|before| before.state == State::Prepared)
+        && !args.dry_run
+    {
+        // The crash came between the note and this step.
+        journal.add(&Record { state: State::Committed, ..before })?;
     }
     let chars = merge.note.text.chars().count();
     let note = NoteReport { id: merge.mark.clone(), chars };
     let cost = (ops::chars_of(&cut.thread)?, after);
     report_of(args, side, (&target.parent, &path), cost, Some(note), &merge.lines, condensed)
+}
+
+/// The mark of the note that an earlier run of the request wrote, or was about to write; none where another request has
+/// taken it since.
+fn of_request(journal: &store::Journal, before: &Record) -> Result<Option<String>> {
+    let taken = journal.records()?.into_iter().any(|other| {
+        other.state == State::Committed
+            && other.request_id != before.request_id
+            && (&other.written.path, &other.written.note)
+                == (&before.written.path, &before.written.note)
+    });
+    Ok(before.written.note.clone().filter(|_| !taken))
 }
 
 /// The words, judged before anything else.

@@ -45,11 +45,13 @@ pub fn takes_note(parent: &Cut<'_>) -> Result<()> {
     Err(Error::InvalidBoundary(message.into()))
 }
 
-/// Drafts the lines that bring `source` into the session cut at `parent`.
+/// Drafts the lines that bring `source` into the session cut at `parent`. `done` is the mark that an earlier run of the same
+/// request was about to write, or wrote: it is not written again, whatever may be repeated.
 pub fn merge(
     parent: &Cut<'_>,
     source: &Source,
     allow_repeat: bool,
+    done: Option<&str>,
     at: DateTime<Utc>,
 ) -> Result<Merge> {
     takes_note(parent)?;
@@ -69,11 +71,11 @@ pub fn merge(
     loop {
         let note = nth_note(nth);
         let mark = writer.mark(&note);
-        if on_path.contains(&mark.as_str()) && !allow_repeat {
-            return Ok(Merge { note, mark, lines: Vec::new() });
-        }
         if !anywhere.contains(&mark.as_str()) {
             break;
+        }
+        if on_path.contains(&mark.as_str()) && !allow_repeat || done == Some(&mark) {
+            return Ok(Merge { note, mark, lines: Vec::new() });
         }
         nth += 1;
     }

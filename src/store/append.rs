@@ -62,14 +62,17 @@ pub fn append(
 }
 
 /// Writes `bytes` behind `before` bytes. What came out short, or cannot be made durable, is cut back to the old length.
-fn write_whole(mut file: &File, path: &Path, bytes: &[u8], before: u64) -> Result<()> {
+pub(super) fn write_whole(mut file: &File, path: &Path, bytes: &[u8], before: u64) -> Result<()> {
     let failure = match file.write_all(bytes) {
         Ok(()) => match file.sync_data() {
-            Ok(()) if behind(file, before).is_ok_and(|back| back == bytes) => return Ok(()),
+            // Who writes behind us has seen us, or would have come in between in any case.
+            Ok(()) if behind(file, before).is_ok_and(|back| back.starts_with(bytes)) => {
+                return Ok(());
+            }
             Ok(()) => {
                 return Err(Error::SourceChanged {
                     path: path.into(),
-                    what: "another writer came in between",
+                    what: "another writer's lines came in before ours, which stand behind them",
                 });
             }
             Err(error) => Error::DurabilityFailed {

@@ -83,7 +83,10 @@ fn fill_new(
     temporary.as_file().set_permissions(fs::Permissions::from_mode(mode)).map_err(failed())?;
     temporary.as_file().sync_all().map_err(failed())?;
     publish(temporary, path)?;
-    sync_folder(folder)
+    sync_folder(folder).inspect_err(|_| {
+        // A name that a crash may take away again is none that anybody should go on from.
+        let _ = fs::remove_file(path);
+    })
 }
 
 fn publish(temporary: NamedTempFile, path: &Path) -> Result<()> {

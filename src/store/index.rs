@@ -1,9 +1,8 @@
 //! A client's own list of session names, where it keeps one beside its logs.
 
-use std::{
-    collections::HashMap, fs::OpenOptions, io::Write, os::unix::fs::OpenOptionsExt, path::Path,
-};
+use std::{collections::HashMap, fs::OpenOptions, os::unix::fs::OpenOptionsExt, path::Path};
 
+use super::append::write_whole;
 use crate::{
     error::{Error, Result},
     format::{Birth, Layout},
@@ -16,14 +15,19 @@ pub fn names(layout: &dyn Layout, root: &Path) -> HashMap<String, String> {
     text.split(|byte| *byte == b'\n').filter_map(|line| layout.indexed(line)).collect()
 }
 
-/// Adds the name of a new session to the list, if its client would look for it there.
+/// Adds the name of a new session to the list, if its client would look for it there and it does not stand there yet.
 pub fn name_in_index(layout: &dyn Layout, root: &Path, birth: &Birth) -> Result<()> {
     let (Some(path), Some(mut line)) = (layout.index(root), layout.index_line(birth)) else {
         return Ok(());
     };
+    if names(layout, root).get(&birth.id) == birth.title.as_ref() {
+        return Ok(());
+    }
     line.push(b'\n');
     let failed = || Error::io("append to", &path);
-    let mut file =
-        OpenOptions::new().create(true).append(true).mode(0o600).open(&path).map_err(failed())?;
-    file.write_all(&line).and_then(|()| file.sync_data()).map_err(failed())
+    let mut options = OpenOptions::new();
+    let file = options.read(true).create(true).append(true).mode(0o600).open(&path);
+    let file = file.map_err(failed())?;
+    let before = file.metadata().map_err(failed())?.len();
+    write_whole(&file, &path, &line, before)
 }

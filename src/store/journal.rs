@@ -3,7 +3,7 @@
 
 use std::{
     fs::{self, File, OpenOptions},
-    io::{Read, Seek, Write},
+    io::{Read, Seek},
     os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
 };
@@ -12,6 +12,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::append::write_whole;
 use crate::error::{Error, Result};
 
 /// How far an operation came.
@@ -110,7 +111,8 @@ impl Journal {
         if ends_torn(&mut file).map_err(failed())? {
             line.insert(0, b'\n');
         }
-        file.write_all(&line).and_then(|()| file.sync_data()).map_err(failed())
+        let before = file.metadata().map_err(failed())?.len();
+        write_whole(&file, &self.path, &line, before)
     }
 
     /// Keeps two runs with one request id apart, until it is dropped.

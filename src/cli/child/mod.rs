@@ -197,7 +197,8 @@ fn plan(run: &Run, order: &Order<'_>, opened: &Opened, answer: &mut Answer) -> R
         && let Some(made) = replayed(run, before, opened, order, &policy)?
     {
         if before.state == State::Prepared {
-            // The crash came between the write and this step.
+            // The crash came between the write and these steps.
+            written::name(run, before, opened, order)?;
             journal.add(&Record { state: State::Committed, ..before.clone() })?;
         }
         return Ok(Step::Done(Box::new(made)));

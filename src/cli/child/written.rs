@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::Value;
 
-use super::{Made, Order, left_out, plan::Counts};
+use super::{Made, Order, home::Home, left_out, plan::Counts};
 use crate::{
     cli::{
         Run,
@@ -124,6 +124,27 @@ pub(super) fn take_away_beside(child: &Path, beside: &[PathBuf]) {
             let _ = fs::remove_dir(folder); // Which only takes empty ones.
         }
     }
+}
+
+/// Names the child of an earlier run where its client looks for names, which a crash may have kept that run from.
+pub(super) fn name(run: &Run, before: &Record, opened: &Opened, order: &Order<'_>) -> Result<()> {
+    let Some(logs) = Home::of(run, opened).logs.filter(|_| order.out.is_none()) else {
+        return Ok(());
+    };
+    let session = &opened.session;
+    let birth = Birth {
+        id: before.written.id.clone(),
+        at: before.at,
+        cwd: None,
+        title: before.written.title.clone(),
+        parent: session.id().into(),
+        parent_path: PathBuf::new(),
+        seed_length: 0,
+        version: session.format.written_version(session.header().version),
+        base: None,
+        aside: false,
+    };
+    store::name_in_index(session.format.layout(), &logs, &birth)
 }
 
 /// The child of an earlier run with the same request, if it is there and whole.
