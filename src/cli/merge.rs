@@ -98,15 +98,7 @@ fn merge(run: &Run, args: &Args, side: &Opened, answer: &mut Answer) -> Result<M
         .filter(|_| !args.dry_run)
         .map(|id| journal.lock(id))
         .transpose()?;
-    let before = args.request_id.as_deref().map(|id| journal.request(id)).transpose()?.flatten();
-    if let (Some(id), Some(before)) = (&args.request_id, &before)
-        && before.request != request
-    {
-        return Err(Error::RequestConflict {
-            id: id.clone(),
-            differs: "the note or its parent".into(),
-        });
-    }
+    let before = earlier(args, &journal, &request)?;
     let mut condensed = None;
     let _turn = match &condensing {
         Some(_) => condense::wait(args, &journal, side)?,
@@ -192,6 +184,22 @@ fn merge(run: &Run, args: &Args, side: &Opened, answer: &mut Answer) -> Result<M
     let note = NoteReport { id: merge.mark.clone(), chars };
     let cost = (ops::chars_of(&cut.thread)?, after);
     report_of(args, side, (&target.parent, &path), cost, Some(note), &merge.lines, condensed)
+}
+
+/// The last step of an earlier run of the same request.
+fn earlier(
+    args: &Args,
+    journal: &store::Journal,
+    request: &Map<String, Value>,
+) -> Result<Option<Record>> {
+    let Some(id) = &args.request_id else { return Ok(None) };
+    match journal.request(id)? {
+        Some(before) if before.request != *request => {
+            let differs = "the note or its parent".into();
+            Err(Error::RequestConflict { id: id.clone(), differs })
+        }
+        before => Ok(before),
+    }
 }
 
 /// The mark of the note that an earlier run of the request wrote, or was about to write; none where another request has
