@@ -28,6 +28,18 @@ browser shots="target/shots":
     cargo build
     scripts/browser.py target/debug/sessctl {{shots}}
 
+# A tarball with man pages and completions in their places below a prefix, in target/dist
+tarball target="":
+    scripts/dist.sh {{target}}
+
+# The same of a program without any library (wants the musl target and musl-gcc)
+static:
+    scripts/dist.sh x86_64-unknown-linux-musl
+
+# A Debian package (wants cargo-deb)
+deb:
+    cargo deb --locked
+
 # CPU and memory of a fork beside those of cp, as ratios of one run
 ratios size="256":
     cargo build --release

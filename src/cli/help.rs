@@ -6,11 +6,12 @@ use std::{
 };
 
 use anstyle::Style;
+use clap_complete::ArgValueCompleter;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
-    Run,
+    Run, complete,
     output::{Answer, Report, styled},
 };
 use crate::{
@@ -31,7 +32,7 @@ const NAME: Style = Style::new().bold();
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// A command, a code such as `OPEN_TURN`, or one of: boundaries, codes, exit-status, formats
-    #[arg(value_name = "COMMAND|CODE|TOPIC")]
+    #[arg(value_name = "COMMAND|CODE|TOPIC", add = ArgValueCompleter::new(complete::topics))]
     topic: Option<String>,
 }
 
@@ -94,6 +95,11 @@ fn entries() -> impl Iterator<Item = (&'static str, &'static str)> {
         let name = entry.lines().next().unwrap_or_default();
         (name, entry[..end].trim_end())
     })
+}
+
+/// The names of all codes.
+pub(super) fn names() -> Vec<&'static str> {
+    entries().map(|(name, _)| name).collect()
 }
 
 fn entry(code: &str) -> Option<&'static str> {

@@ -39,7 +39,11 @@ pub struct Args {
     #[command(flatten)]
     pick: Pick,
     /// The parent; it must be the one that the side session's lineage names
-    #[arg(long, value_name = "SESSION")]
+    #[arg(
+        long,
+        value_name = "SESSION",
+        add = clap_complete::ArgValueCompleter::new(super::complete::sessions)
+    )]
     into: Option<String>,
     /// The note; @FILE reads it from a file, - from standard input
     #[arg(long, value_name = "TEXT", group = "words")]

@@ -1,6 +1,7 @@
 //! The edge: flags in; words and exit statuses out. Nothing else reads the environment or the clock.
 
 mod child;
+mod complete;
 mod fork;
 mod help;
 mod hint;
@@ -168,6 +169,8 @@ pub fn definition() -> clap::Command {
 /// Parses the command line, runs it, and says what came of it.
 #[must_use]
 pub fn main() -> ExitCode {
+    // A shell that wants to complete asks the program itself; then nothing else is done.
+    clap_complete::CompleteEnv::with_factory(definition).complete();
     let args: Vec<OsString> = std::env::args_os().collect();
     let cli = match Cli::try_parse_from(&args) {
         Ok(cli) => cli,

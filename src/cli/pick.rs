@@ -5,7 +5,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::Run;
+use clap_complete::ArgValueCompleter;
+
+use super::{Run, complete};
 use crate::{
     error::{Error, Result},
     finding::{Code, Finding},
@@ -20,7 +22,11 @@ use crate::{
 #[derive(Clone, Debug, clap::Args)]
 pub struct Pick {
     /// A path, an id or its first 8 characters, =TITLE, or - for standard input
-    #[arg(value_name = "SESSION", required_unless_present = "last")]
+    #[arg(
+        value_name = "SESSION",
+        required_unless_present = "last",
+        add = ArgValueCompleter::new(complete::sessions)
+    )]
     session: Option<String>,
     /// The session written last, of those whose working folder is DIR if one is given
     #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true, conflicts_with = "session")]
@@ -31,7 +37,12 @@ pub struct Pick {
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Allow {
     /// Keep lines with this kind of damage as they are, and go on
-    #[arg(long = "allow", value_name = "CODE", value_parser = allowed)]
+    #[arg(
+        long = "allow",
+        value_name = "CODE",
+        value_parser = allowed,
+        add = ArgValueCompleter::new(complete::codes)
+    )]
     codes: Vec<Allowed>,
 }
 

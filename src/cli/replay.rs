@@ -12,12 +12,13 @@ use std::{
     time::Duration,
 };
 
+use clap_complete::ArgValueCompleter;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, value::RawValue};
 
 use super::{
-    Run, list,
+    Run, complete, list,
     output::{Answer, Output, Report, printable},
     pick::{Allow, Opened, Pick, find_parent},
     report::{self, ParentReport},
@@ -43,7 +44,7 @@ pub(super) use view::{MessageRow, SentRow, TurnRow};
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// Paths, ids, =TITLEs; - reads one log, or paths one a line, from standard input
-    #[arg(value_name = "SESSION")]
+    #[arg(value_name = "SESSION", add = ArgValueCompleter::new(complete::sessions))]
     sessions: Vec<String>,
     /// The session written last, of those whose working folder is DIR if one is given
     #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true, conflicts_with = "sessions")]
@@ -55,7 +56,7 @@ pub struct Args {
     #[arg(long)]
     check: bool,
     /// Prove that the session begins with the history of this parent or snapshot
-    #[arg(long, value_name = "PARENT")]
+    #[arg(long, value_name = "PARENT", add = ArgValueCompleter::new(complete::sessions))]
     against: Option<String>,
     /// Compare with a file made by --view messages, or with a hash
     #[arg(long, value_name = "FILE|HASH")]

@@ -31,7 +31,10 @@ use scope::Scope;
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// Sessions (path, id, =TITLE) or folders [default: all stores]
-    #[arg(value_name = "SESSION|DIR")]
+    #[arg(
+        value_name = "SESSION|DIR",
+        add = clap_complete::ArgValueCompleter::new(super::complete::sessions)
+    )]
     what: Vec<String>,
     /// Group by; may be given several times [default: session]
     #[arg(long, value_name = "KEY", value_parser = keys())]

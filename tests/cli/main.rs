@@ -1,5 +1,6 @@
 //! What a user or a script sees: flags, output, exit statuses, files on disk.
 
+mod completions;
 mod families;
 mod forks;
 mod helps;
@@ -8,6 +9,7 @@ mod home;
 mod lists;
 mod merges;
 mod pages;
+mod recipes;
 mod records;
 mod replays;
 mod run;

@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# A tarball of the release build with man pages and completions in their places below a prefix such as /usr/local.
+#
+# Usage: scripts/dist.sh [TARGET]    TARGET is a Rust target triple; default: this machine's
+set -eu
+cd "$(dirname "$0")/.."
+host=$(rustc -vV | sed -n 's/^host: //p')
+target=${1:-$host}
+version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
+if [ "$target" != "$host" ] && ! rustc --print target-libdir --target "$target" 2>/dev/null | xargs test -d; then
+    echo "no standard library for $target: rustup target add $target" >&2
+    exit 1
+fi
+case $target in
+*-musl) command -v musl-gcc >/dev/null || { echo "the C part of zstd wants musl-gcc (Debian: musl-tools)" >&2; exit 1; } ;;
+esac
+cargo build --release --locked --target "$target"
+name=sessctl-$version-$target
+out=target/dist/$name
+rm -rf "$out"
+install -Dm755 "target/$target/release/sessctl" "$out/bin/sessctl"
+for page in man/*.1; do install -Dm644 "$page" "$out/share/man/man1/${page##*/}"; done
+install -Dm644 completions/sessctl.bash "$out/share/bash-completion/completions/sessctl"
+install -Dm644 completions/_sessctl "$out/share/zsh/site-functions/_sessctl"
+install -Dm644 completions/sessctl.fish "$out/share/fish/vendor_completions.d/sessctl.fish"
+install -Dm644 completions/sessctl.elv "$out/share/elvish/lib/sessctl.elv"
+install -Dm644 completions/_sessctl.ps1 "$out/share/powershell/_sessctl.ps1"
+install -Dm644 -t "$out/share/doc/sessctl" README.md CHANGELOG.md LICENSE docs/*.md
+cp -r docs/schema docs/examples "$out/share/doc/sessctl/"
+tar -C target/dist --sort=name --owner=0 --group=0 --numeric-owner -czf "target/dist/$name.tar.gz" "$name"
+(cd target/dist && sha256sum "$name.tar.gz" | tee "$name.tar.gz.sha256")
