@@ -346,8 +346,11 @@ fn show(
 ) -> Result<()> {
     let to_file = args.out.as_deref().filter(|path| *path != std::path::Path::new("-"));
     // Findings of other files of a chain have no place among these lines.
-    let mut own: Vec<Finding> =
-        findings.iter().filter(|finding| !finding.fields.contains_key("path")).cloned().collect();
+    let told = |finding: &&Finding| {
+        let worth = run.global.verbose || finding.severity > Severity::Note;
+        worth && !finding.fields.contains_key("path")
+    };
+    let mut own: Vec<Finding> = findings.iter().filter(told).cloned().collect();
     own.sort_by_key(|finding| finding.line.unwrap_or(usize::MAX));
     let steps = run.journal().and_then(|journal| journal.records()).unwrap_or_default();
     let width = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));

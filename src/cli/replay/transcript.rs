@@ -46,8 +46,16 @@ pub(super) struct Reading<'a> {
 
 /// The transcript of `rows`, message by message.
 pub(super) fn print(rows: &Rows<'_>, reading: &Reading<'_>, sink: &mut Sink<'_>) -> Result<()> {
-    let mut pen =
-        Pen { rows, reading, told: 0, turn: 0, untold: true, inherited: 0, out: String::new() };
+    let mut pen = Pen {
+        rows,
+        reading,
+        told: 0,
+        turn: 0,
+        untold: true,
+        spoke: None,
+        inherited: 0,
+        out: String::new(),
+    };
     if rows.turns.is_none() {
         pen.head();
     }
@@ -72,6 +80,8 @@ struct Pen<'a> {
     told: usize,
     /// The turn of the message before.
     turn: usize,
+    /// Who spoke last in this turn: role, origin, and whether it was a result.
+    spoke: Option<(Role, Origin, bool)>,
     /// Whether no message was shown yet.
     untold: bool,
     /// How many inherited messages were shown since the last one that is not.
@@ -137,6 +147,9 @@ impl Pen<'_> {
             self.told = self.reading.findings.iter().take_while(before).count();
         }
         self.findings(line);
+        if turn != self.turn {
+            self.spoke = None;
+        }
         match turn {
             0 if turn != self.turn || self.untold => self.out.push('\n'),
             0 => {}
@@ -192,6 +205,11 @@ impl Pen<'_> {
     /// Who speaks, and from where.
     fn speaker(&mut self, message: &Message, unfolded: &Unfolded) {
         let result = !unfolded.results.is_empty() && message.role != Role::Assistant;
+        // An answer may stand in several lines; results are told apart.
+        let speaker = (message.role, message.origin, result);
+        if self.spoke.replace(speaker) == Some(speaker) && !result && speaker.1 != Origin::Merge {
+            return;
+        }
         let style = match (message.origin, message.role) {
             (Origin::Inherited, _) => PALE,
             (Origin::Framing | Origin::Merge, _) => OURS,

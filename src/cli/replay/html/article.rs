@@ -203,6 +203,9 @@ fn message(out: &mut String, branches: &[Branch], at: usize, said: &Said) {
         ),
     }
     let _ = writeln!(out, "<span class=\"line quiet\">line {}</span></p>", said.line);
+    if said.text.trim().is_empty() && said.output.trim().is_empty() && said.calls.is_empty() {
+        out.push_str("<p class=\"quiet\">no words</p>\n");
+    }
     let folded = said.result
         || matches!(said.role, Role::System | Role::Developer) && said.origin == Origin::Own;
     for words in [&said.text, &said.output] {
