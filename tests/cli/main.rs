@@ -9,6 +9,7 @@ mod home;
 mod lists;
 mod merges;
 mod pages;
+mod readme;
 mod recipes;
 mod records;
 mod replays;
