@@ -184,6 +184,10 @@ kind\t''"
 complete -c sessctl -n "__fish_sessctl_using_subcommand usage" -l since -d 'From this day or time on' -r
 complete -c sessctl -n "__fish_sessctl_using_subcommand usage" -l until -d 'Up to this day, which is included, or time, which is not' -r
 complete -c sessctl -n "__fish_sessctl_using_subcommand usage" -l timezone -d 'The zone of days, as an IANA name' -r
+complete -c sessctl -n "__fish_sessctl_using_subcommand usage" -l prices -d 'Take prices from a file in the form of the genai-prices data instead of those built in' -r -F
+complete -c sessctl -n "__fish_sessctl_using_subcommand usage" -l ledger -d 'Write a row for each completion: .parquet, .ndjson, .ndjson.zst, or a folder of parts' -r -F
+complete -c sessctl -n "__fish_sessctl_using_subcommand usage" -l explain -d 'Show every record of a completion, a day or a session, counted or refused, with its place and the rule' -r
+complete -c sessctl -n "__fish_sessctl_using_subcommand usage" -l fail-over -d 'Exit with 1 when the sum is more than this, such as 10usd or 5Mtok' -r
 complete -c sessctl -n "__fish_sessctl_using_subcommand usage" -l store -d 'A client\'s root or any folder to look for sessions in [default: every client\'s own root]' -r -F
 complete -c sessctl -n "__fish_sessctl_using_subcommand usage" -l format -d 'The client that wrote the log; without it the log itself tells' -r
 complete -c sessctl -n "__fish_sessctl_using_subcommand usage" -l color -d 'When to use colour' -r -f -a "auto\t''
@@ -191,8 +195,12 @@ always\t''
 never\t''"
 complete -c sessctl -n "__fish_sessctl_using_subcommand usage" -l own -d 'Only the sessions named, without what derives from them'
 complete -c sessctl -n "__fish_sessctl_using_subcommand usage" -l include-forks -d 'With a session, also its forks'
+complete -c sessctl -n "__fish_sessctl_using_subcommand usage" -l cost -d 'Add what the logs say that it cost, what a table of prices says, and the tokens that have no price'
 complete -c sessctl -n "__fish_sessctl_using_subcommand usage" -l compact -d 'Fewer columns'
 complete -c sessctl -n "__fish_sessctl_using_subcommand usage" -l csv -d 'Print comma-separated values'
+complete -c sessctl -n "__fish_sessctl_using_subcommand usage" -l with-paths -d 'With --ledger, also write working folders, which may tell more than is meant to leave the machine'
+complete -c sessctl -n "__fish_sessctl_using_subcommand usage" -l statusline -d 'Print one short line for a prompt: today, unless a range or a session is given'
+complete -c sessctl -n "__fish_sessctl_using_subcommand usage" -l reconcile -d 'Set the sums beside those that the clients themselves keep'
 complete -c sessctl -n "__fish_sessctl_using_subcommand usage" -l json -d 'Print one report as JSON on standard output, on success and on failure alike'
 complete -c sessctl -n "__fish_sessctl_using_subcommand usage" -s q -l quiet -d 'Print nothing but the answer'
 complete -c sessctl -n "__fish_sessctl_using_subcommand usage" -s v -l verbose -d 'Also print what is merely worth knowing'

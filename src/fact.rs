@@ -382,6 +382,12 @@ impl From<String> for Key {
     }
 }
 
+/// The key of a call that has no id: who made it, its figures, and when, where the figures alone may come again.
+#[must_use]
+pub fn figures_key(owner: &str, figures: u128, moment: &str) -> Key {
+    format!("{owner} {figures:032x}{moment}").into()
+}
+
 /// One record of a paid model call.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Usage {
@@ -444,6 +450,62 @@ pub struct Claim {
     pub cost: Option<u64>,
 }
 
+/// Why a record that states usage is no completion, whatever else there is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Refusal {
+    /// Every counter is zero.
+    Zero,
+    /// The client's own words in the model's name: an error it shows.
+    Synthetic,
+    /// A running total that has not moved since the last one.
+    Unmoved,
+    /// A running total in a log that records each response: it says the same again.
+    Again,
+    /// A sum over calls that stand elsewhere, such as a subagent's.
+    Sum,
+    /// A sample of an answer under way, which its message or its end says again.
+    Sample,
+}
+
+impl Refusal {
+    /// The name in reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Zero => "zero",
+            Self::Synthetic => "synthetic",
+            Self::Unmoved => "unmoved-total",
+            Self::Again => "said-again",
+            Self::Sum => "sum",
+            Self::Sample => "sample",
+        }
+    }
+
+    /// The rule, in a sentence.
+    #[must_use]
+    pub fn why(self) -> &'static str {
+        match self {
+            Self::Zero => "all its counters are zero",
+            Self::Synthetic => "the client's own words, which no model was paid for",
+            Self::Unmoved => "the running total is the same as before: a repeat",
+            Self::Again => "a running total; the log records each response itself",
+            Self::Sum => "a sum over calls that are recorded elsewhere",
+            Self::Sample => "a sample of an answer under way; its message, or its end, counts",
+        }
+    }
+}
+
+/// A record that states usage and is no completion.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Refused {
+    /// The line, counted from zero.
+    pub line: u32,
+    /// When, where the record says so.
+    pub at: Option<DateTime<Utc>>,
+    /// Why.
+    pub why: Refusal,
+}
+
 /// What was asked, for clients that keep the last question beside the conversation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Prompts {
@@ -460,6 +522,8 @@ pub enum Keep {
     Path,
     /// Usage, and what tells a side session.
     Usages,
+    /// The same, with the records of usage that do not count.
+    Refusals,
     /// Both.
     All,
 }
@@ -478,6 +542,8 @@ pub struct Facts {
     pub usages: Vec<Usage>,
     /// The client's own sums, where it keeps some; the last ones.
     pub claims: Vec<Claim>,
+    /// Records of usage that are no completions, if anybody wants to know.
+    pub refused: Vec<Refused>,
     keep: Keep,
     /// The title, where the log has a place for it; the last one.
     pub title: Option<String>,
@@ -508,6 +574,7 @@ impl Default for Facts {
             header: None,
             usages: Vec::new(),
             claims: Vec::new(),
+            refused: Vec::new(),
             keep: Keep::All,
             title: None,
             first_prompt: None,
@@ -532,7 +599,7 @@ impl Facts {
     /// The number of `text` among the ids.
     pub fn id(&mut self, text: &str) -> Id {
         match self.keep {
-            Keep::Usages => self.ids.get_or_intern_static(""), // no fact that is kept is looked up by its id
+            Keep::Usages | Keep::Refusals => self.ids.get_or_intern_static(""), // no fact that is kept is looked up by its id
             _ => self.ids.get_or_intern(text),
         }
     }
@@ -568,7 +635,7 @@ impl Facts {
     /// Adds what `line` states. Lines come in order.
     pub fn state(&mut self, line: u32, fact: Fact) {
         let counts = matches!(fact, Fact::Carried(..) | Fact::Spent(_));
-        if counts || self.keep != Keep::Usages {
+        if counts || !matches!(self.keep, Keep::Usages | Keep::Refusals) {
             let next = u32::try_from(self.stated.len()).unwrap_or(u32::MAX);
             if self.firsts.len() <= line as usize {
                 self.firsts.resize(line as usize + 1, next);
@@ -585,10 +652,26 @@ impl Facts {
 
     /// Adds a paid call, if anybody wants to know.
     pub fn spend(&mut self, usage: Usage) {
-        if self.keeps_usages() && usage.tokens != Tokens::default() {
+        if usage.tokens == Tokens::default() {
+            return self.refuse(usage.line, usage.at, Refusal::Zero);
+        }
+        if self.keeps_usages() {
             let index = u32::try_from(self.usages.len()).unwrap_or(u32::MAX);
             self.state(usage.line, Fact::Spent(index));
             self.usages.push(usage);
+        }
+    }
+
+    /// Whether records of usage that do not count are wanted.
+    #[must_use]
+    pub fn tells_refusals(&self) -> bool {
+        self.keep == Keep::Refusals
+    }
+
+    /// Takes note of a record of usage that is no completion, if anybody wants to know.
+    pub fn refuse(&mut self, line: u32, at: Option<DateTime<Utc>>, why: Refusal) {
+        if self.tells_refusals() {
+            self.refused.push(Refused { line, at, why });
         }
     }
 

@@ -11,6 +11,7 @@ mod merge;
 mod output;
 mod pager;
 mod pick;
+mod progress;
 mod replay;
 mod report;
 mod schema;

@@ -115,6 +115,11 @@ impl Output {
         self.json
     }
 
+    /// Whether nothing but the answer is wanted.
+    pub fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+
     /// Writes to standard output; `false` once nobody reads it any more.
     pub fn write(&self, bytes: &[u8]) -> Result<bool> {
         if self.closed.get() {

@@ -1,28 +1,48 @@
 //! `sessctl usage`
 
+mod budget;
+mod explain;
+mod reconcile;
+mod report;
 mod scope;
+mod statusline;
+mod table;
 
-use std::io::{self, Write};
+use std::{
+    io::IsTerminal,
+    path::{Path, PathBuf},
+};
 
 use chrono::{DateTime, Days, NaiveDate, Utc};
 use chrono_tz::Tz;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use comfy_table::{CellAlignment, Table};
-use schemars::JsonSchema;
-use serde::Serialize;
-use serde_json::{Map, Value};
+
+pub(in crate::cli) use explain::Explanation;
+pub(in crate::cli) use reconcile::Reconciled;
+pub(in crate::cli) use report::Counted;
+pub(in crate::cli) use statusline::Line;
 
 use super::{
     Run,
-    output::{Answer, Output, Report},
+    output::{Answer, Output},
 };
 use crate::{
     error::{Error, Result},
-    fact::Tokens,
-    ops::usage::{self, By, Row},
-    session::ledger::Ledger,
+    ops::{
+        export::Origin,
+        price::Prices,
+        usage::{self, By},
+    },
+    session::{
+        explain::explain,
+        ledger::{Account, Completion, Ledger},
+    },
+    store,
 };
-use scope::Scope;
+use budget::Amount;
+use explain::Question;
+use report::{Copied, Cost, Form, Totals, json_row};
+use scope::{Depth, Scope};
 
 /// Account for every billed completion once
 ///
@@ -54,12 +74,36 @@ pub struct Args {
     /// With a session, also its forks
     #[arg(long)]
     include_forks: bool,
+    /// Add what the logs say that it cost, what a table of prices says, and the tokens that have no price
+    #[arg(long)]
+    cost: bool,
+    /// Take prices from a file in the form of the genai-prices data instead of those built in
+    #[arg(long, value_name = "FILE", requires = "cost")]
+    prices: Option<PathBuf>,
     /// Fewer columns
-    #[arg(long, conflicts_with = "csv")]
+    #[arg(long, group = "form")]
     compact: bool,
     /// Print comma-separated values
-    #[arg(long)]
+    #[arg(long, group = "form")]
     csv: bool,
+    /// Write a row for each completion: .parquet, .ndjson, .ndjson.zst, or a folder of parts
+    #[arg(long, value_name = "PATH", group = "form")]
+    ledger: Option<PathBuf>,
+    /// With --ledger, also write working folders, which may tell more than is meant to leave the machine
+    #[arg(long, requires = "ledger")]
+    with_paths: bool,
+    /// Print one short line for a prompt: today, unless a range or a session is given
+    #[arg(long, group = "form")]
+    statusline: bool,
+    /// Show every record of a completion, a day or a session, counted or refused, with its place and the rule
+    #[arg(long, value_name = "ID|DAY|SESSION", group = "form")]
+    explain: Option<String>,
+    /// Set the sums beside those that the clients themselves keep
+    #[arg(long, group = "form", conflicts_with_all = ["since", "until"])]
+    reconcile: bool,
+    /// Exit with 1 when the sum is more than this, such as 10usd or 5Mtok
+    #[arg(long, value_name = "AMOUNT", conflicts_with_all = ["explain", "reconcile"])]
+    fail_over: Option<Amount>,
 }
 
 /// The names of the groups, as clap lists them.
@@ -82,228 +126,76 @@ fn when(text: &str) -> Result<When, String> {
         .map_err(|_| "expected a day like 2026-01-31 or a time like 2026-01-31T12:00:00Z".into())
 }
 
-#[derive(Serialize, JsonSchema)]
-pub(in crate::cli) struct Counted {
-    completions: u64,
-    totals: Totals,
-    #[schemars(with = "Vec<Map<String, Value>>")]
-    rows: Vec<Value>,
-    copied: Copied,
-    unrecorded: u64,
-    lower_bound: u64,
-    orphans: u64,
-    weak_keys: u64,
-    broken_lines: u64,
-    unread: usize,
-    files: usize,
-    #[serde(skip)]
-    table: Vec<Row>,
-    #[serde(skip)]
-    by: Vec<By>,
-    #[serde(skip)]
-    form: Form,
-}
-
-/// How people get it.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
-    Table,
-    Compact,
-    Csv,
-}
-
-#[derive(Clone, Copy, Serialize, JsonSchema)]
-struct Totals {
-    input: u64,
-    cache_read: u64,
-    cache_write_5m: u64,
-    cache_write_1h: u64,
-    output: u64,
-    reasoning: u64,
-    total: u64,
-}
-
-impl From<&Tokens> for Totals {
-    fn from(tokens: &Tokens) -> Self {
-        let Tokens { input, cache_read, cache_write_5m, cache_write_1h, output, reasoning } =
-            *tokens;
-        Self {
-            input,
-            cache_read,
-            cache_write_5m,
-            cache_write_1h,
-            output,
-            reasoning,
-            total: tokens.total(),
-        }
+pub(super) fn run(run: &Run, args: &Args, output: &Output) -> Result<Answer> {
+    if let Some(path) = &args.ledger {
+        store::ledger::check(&given(run, path))?;
     }
-}
-
-#[derive(Serialize, JsonSchema)]
-struct Copied {
-    records: u64,
-    total: u64,
-}
-
-impl Report for Counted {
-    fn json(&self) -> String {
-        serde_json::to_string(self).expect("a report always serialises")
+    let prices = prices(run, args)?;
+    let depth = match (&args.explain, args.reconcile) {
+        (Some(_), _) => Depth::Refusals,
+        (None, true) => Depth::Claims,
+        (None, false) => Depth::Sums,
+    };
+    let mut range = range(args)?;
+    let mut scope = Scope::of(run, args)?;
+    let today = args.statusline && args.what.is_empty() && range == (None, None);
+    if today {
+        let day = run.now.with_timezone(&args.timezone).date_naive();
+        range.0 = Some(start(day, args.timezone)?);
+        scope.touched_since(range.0);
     }
-
-    fn human(&self, out: &mut dyn Write) -> io::Result<()> {
-        if self.form == Form::Csv {
-            return self.csv(out);
-        }
-        let number = |number: u64| grouped(number);
-        let columns = |row: &Row| -> Vec<String> {
-            let tokens = &row.tokens;
-            let write = tokens.cache_write_5m + tokens.cache_write_1h;
-            let all = [
-                row.completions,
-                tokens.input,
-                tokens.cache_read,
-                write,
-                tokens.output,
-                tokens.total(),
-            ];
-            let all = all.map(number);
-            if self.form == Form::Compact {
-                vec![all[0].clone(), all[5].clone()]
-            } else {
-                all.to_vec()
-            }
-        };
-        let heads: &[&str] = if self.form == Form::Compact {
-            &["calls", "total"]
-        } else {
-            &["calls", "input", "cache read", "cache write", "output", "total"]
-        };
-        let mut table = Table::new();
-        table.load_style(comfy_table::presets::NOTHING);
-        table.set_header(self.by.iter().map(|by| by.name()).chain(heads.iter().copied()));
-        for row in &self.table {
-            table.add_row(
-                row.keys.iter().map(|key| super::output::printable(key)).chain(columns(row)),
-            );
-        }
-        let sum =
-            Row { keys: Vec::new(), completions: self.completions, tokens: sum_of(&self.table) };
-        let blank = self
-            .by
-            .iter()
-            .enumerate()
-            .map(|(nth, _)| if nth == 0 { "sum".to_owned() } else { String::new() });
-        table.add_row(blank.chain(columns(&sum)));
-        for column in table.column_iter_mut().skip(self.by.len()) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-        for line in table.lines() {
-            writeln!(out, "{}", line.trim_end())?;
-        }
-        self.beside(out)
-    }
-}
-
-impl Counted {
-    /// What the sums do not say, in one line.
-    fn beside(&self, out: &mut dyn Write) -> io::Result<()> {
-        let counts = [
-            (self.copied.records, "copied records not counted again"),
-            (self.unrecorded, "calls that left no usage"),
-            (self.lower_bound, "outputs never finalised"),
-            (self.orphans, "completions whose owner's log is gone"),
-            (self.weak_keys, "completions without an id"),
-            (self.broken_lines, "broken lines"),
-            (self.unread as u64, "sessions that could not be read"),
-        ];
-        let told: Vec<String> = counts
-            .iter()
-            .filter(|(count, _)| *count > 0)
-            .map(|(count, what)| format!("{count} {what}"))
-            .collect();
-        if told.is_empty() { Ok(()) } else { writeln!(out, "{}", told.join(", ")) }
-    }
-
-    fn csv(&self, out: &mut dyn Write) -> io::Result<()> {
-        let mut csv = csv::Writer::from_writer(out);
-        let heads = [
-            "completions",
-            "input",
-            "cache_read",
-            "cache_write_5m",
-            "cache_write_1h",
-            "output",
-            "reasoning",
-            "total",
-        ];
-        csv.write_record(self.by.iter().map(|by| by.name()).chain(heads))?;
-        for row in &self.table {
-            let Totals {
-                input,
-                cache_read,
-                cache_write_5m,
-                cache_write_1h,
-                output,
-                reasoning,
-                total,
-            } = Totals::from(&row.tokens);
-            let numbers = [
-                row.completions,
-                input,
-                cache_read,
-                cache_write_5m,
-                cache_write_1h,
-                output,
-                reasoning,
-                total,
-            ];
-            csv.write_record(
-                row.keys
-                    .iter()
-                    .map(|key| super::output::printable(key))
-                    .chain(numbers.map(|number| number.to_string())),
-            )?;
-        }
-        csv.flush()
-    }
-}
-
-fn sum_of(rows: &[Row]) -> Tokens {
-    rows.iter().fold(Tokens::default(), |mut sum, row| {
-        sum.add(&row.tokens);
-        sum
-    })
-}
-
-/// A number with a thin mark every three digits.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (nth, digit) in digits.chars().enumerate() {
-        if nth > 0 && (digits.len() - nth).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-pub(super) fn run(run: &Run, args: &Args, _output: &Output) -> Result<Answer> {
-    let scope = Scope::of(run, args)?;
     let adopts = scope.adopts;
-    let (accounts, unread) = scope.accounts(run, args)?;
+    let (accounts, unread) = scope.accounts(run, args, depth, output.is_quiet())?;
     let forks = args.include_forks;
     let families = move |kind: &str| {
         matches!(kind, "aside" | "subagent" | "compaction") || forks && kind == "fork"
     };
-    let ledger = Ledger::of(&accounts, adopts, &families);
+    let inside = |completion: &Completion| usage::inside(completion, range);
+    if let Some(asked) = &args.explain {
+        let path = Some(run.env.absolute(Path::new(asked))).filter(|path| path.is_file());
+        let question = Question::of(asked, path, args.timezone);
+        let wanted = |one: &_| question.is_about(one);
+        let told = explain(&accounts, adopts, &families, &inside, &wanted);
+        let explanation = Explanation::of(&question, &told, &accounts);
+        if explanation.is_empty() && !matches!(question, Question::Day(..)) {
+            return Err(Error::SessionNotFound(asked.clone()));
+        }
+        return Ok(Answer { report: Some(Box::new(explanation)), ..Answer::default() });
+    }
+    let mut ledger = Ledger::of(&accounts, adopts, &families);
+    if args.reconcile {
+        let reconciled = Reconciled::of(&accounts, &ledger.completions);
+        return Ok(Answer { report: Some(Box::new(reconciled)), ..Answer::default() });
+    }
+    ledger.completions.retain(inside);
+    if let Some(prices) = &prices {
+        prices.apply(&mut ledger.completions);
+    }
     let by = if args.by.is_empty() { vec![By::Session] } else { args.by.clone() };
-    let range = range(args)?;
-    let (rows, sum) = usage::rows(&ledger, &by, args.timezone, range);
+    let (rows, sum) = usage::rows(&ledger.completions, &by, args.timezone);
+    let (spent, failure) = args.fail_over.as_ref().map(|limit| limit.check(&sum)).unzip();
+    let answer =
+        |report| Answer { report: Some(report), failure: failure.flatten(), ..Answer::default() };
+    if args.statusline {
+        return Ok(answer(Box::new(Line::of(&sum, args.cost, today))));
+    }
+    let version = prices.as_ref().map(|prices| prices.version().to_owned());
+    let written = match &args.ledger {
+        Some(path) => {
+            let origin =
+                Origin { host: host(run), price_version: version.clone(), paths: args.with_paths };
+            Some(store::ledger::export(&given(run, path), &ledger.completions, &origin)?)
+        }
+        None => None,
+    };
+    let cost = args.cost;
     let counted = Counted {
         completions: sum.completions,
-        totals: Totals::from(&sum.tokens),
-        rows: rows.iter().map(|row| json_row(row, &by)).collect(),
+        totals: Totals::of(&sum, cost),
+        cost: cost.then(|| Cost::of(&sum.money)),
+        unpriced_tokens: cost.then_some(sum.money.unpriced),
+        price_version: version.filter(|_| cost),
+        rows: rows.iter().map(|row| json_row(row, &by, cost)).collect(),
         copied: Copied { records: ledger.copied.0, total: ledger.copied.1 },
         unrecorded: ledger.unrecorded,
         lower_bound: ledger.lower_bound(),
@@ -311,38 +203,70 @@ pub(super) fn run(run: &Run, args: &Args, _output: &Output) -> Result<Answer> {
         weak_keys: ledger.weak_keys(),
         broken_lines: ledger.broken_lines,
         unread,
-        files: accounts.iter().filter(|account| account.counted).count(),
-        table: rows,
-        by,
+        files: files(&accounts),
         form: match (args.csv, args.compact) {
             (true, _) => Form::Csv,
             (_, true) => Form::Compact,
+            _ if written.is_some() => Form::Sum,
             _ => Form::Table,
         },
+        ledger: written,
+        budget: spent,
+        table: rows,
+        sum,
+        by,
+        width: width(),
     };
-    Ok(Answer { report: Some(Box::new(counted)), ..Answer::default() })
+    Ok(answer(Box::new(counted)))
 }
 
-fn json_row(row: &Row, by: &[By]) -> Value {
-    let mut fields = Map::new();
-    for (by, key) in by.iter().zip(&row.keys) {
-        fields.insert(by.name().into(), key.clone().into());
-    }
-    fields.insert("completions".into(), row.completions.into());
-    if let Value::Object(totals) =
-        serde_json::to_value(Totals::from(&row.tokens)).expect("numbers always serialise")
-    {
-        fields.extend(totals);
-    }
-    Value::Object(fields)
+fn files(accounts: &[Account]) -> usize {
+    accounts.iter().filter(|account| account.counted).count()
 }
 
+/// A path as given, with the slash at its end that makes it a folder.
+fn given(run: &Run, path: &Path) -> PathBuf {
+    run.env.absolute(path)
+}
+
+/// The prices, where they are asked for or a limit in money needs them.
+fn prices(run: &Run, args: &Args) -> Result<Option<Prices>> {
+    let Some(path) = &args.prices else {
+        let wanted = args.cost || args.fail_over.as_ref().is_some_and(Amount::is_money);
+        return Ok(wanted.then(Prices::bundled));
+    };
+    let path = run.env.absolute(path);
+    let json = std::fs::read(&path).map_err(Error::io("read", &path))?;
+    let prices = Prices::of(&json).map_err(|why| {
+        Error::BadUsage(format!("{} is no table of prices: {why}", path.display()))
+    })?;
+    Ok(Some(prices))
+}
+
+/// The name of the machine in ledgers.
+fn host(run: &Run) -> String {
+    let named = run.env.path("SESSCTL_HOST").map(PathBuf::into_os_string);
+    named.unwrap_or_else(gethostname::gethostname).to_string_lossy().into_owned()
+}
+
+/// How wide the terminal is that the answer goes to.
+fn width() -> Option<usize> {
+    if !std::io::stdout().is_terminal() {
+        return None;
+    }
+    terminal_size::terminal_size().map(|(width, _)| usize::from(width.0))
+}
+
+/// The instant at which a day begins.
+fn start(day: NaiveDate, zone: Tz) -> Result<DateTime<Utc>> {
+    usage::start_of(day, zone)
+        .ok_or_else(|| Error::BadUsage(format!("{day} does not begin in {zone}")))
+}
+
+/// From when to when.
 fn range(args: &Args) -> Result<usage::Range> {
     let zone = args.timezone;
-    let start = |day: NaiveDate| {
-        usage::start_of(day, zone)
-            .ok_or_else(|| Error::BadUsage(format!("{day} does not begin in {zone}")))
-    };
+    let start = |day: NaiveDate| start(day, zone);
     let from = match args.since {
         Some(When::Day(day)) => Some(start(day)?),
         Some(When::Time(time)) => Some(time),

@@ -1,9 +1,11 @@
 //! The verbs, pure: a session and an intent to a draft or an answer. Nothing here opens a file.
 
 mod cut;
+pub mod export;
 mod fork;
 mod merge;
 mod note;
+pub mod price;
 pub mod record;
 mod replay;
 mod snapshot;

@@ -5,10 +5,7 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Datelike, NaiveDate, TimeZone, Utc};
 use chrono_tz::Tz;
 
-use crate::{
-    fact::Tokens,
-    session::ledger::{Completion, Ledger},
-};
+use crate::{fact::Tokens, session::ledger::Completion};
 
 /// What rows are grouped by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -64,7 +61,7 @@ impl By {
     }
 
     fn of(self, completion: &Completion, zone: Tz) -> String {
-        let local = completion.at.map(|at| at.with_timezone(&zone).date_naive());
+        let local = day_of(completion.at, zone);
         let dated = |format: &dyn Fn(NaiveDate) -> String| local.map_or_else(String::new, format);
         match self {
             Self::Session => completion.session.as_ref().to_owned(),
@@ -82,6 +79,37 @@ impl By {
     }
 }
 
+/// Money in nano-dollars, as far as it is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Money {
+    /// What the logs say; none where none says anything.
+    pub recorded: Option<u64>,
+    /// What a table of prices says; none where it says nothing.
+    pub computed: Option<u64>,
+    /// What was paid as far as is known: what the log says, or else what the table says.
+    pub spent: u64,
+    /// How many tokens the table has no price for.
+    pub unpriced: u64,
+    /// How many of these have no price in the log either.
+    pub unknown: u64,
+}
+
+impl Money {
+    fn add(&mut self, completion: &Completion) {
+        let (recorded, computed) = (completion.cost_recorded, completion.cost_computed);
+        for (sum, more) in [(&mut self.recorded, recorded), (&mut self.computed, computed)] {
+            if let Some(more) = more {
+                *sum = Some(sum.unwrap_or(0).saturating_add(more));
+            }
+        }
+        self.spent = self.spent.saturating_add(recorded.or(computed).unwrap_or(0));
+        self.unpriced = self.unpriced.saturating_add(completion.unpriced);
+        if recorded.is_none() {
+            self.unknown = self.unknown.saturating_add(completion.unpriced);
+        }
+    }
+}
+
 /// One row.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Row {
@@ -91,10 +119,26 @@ pub struct Row {
     pub completions: u64,
     /// How much.
     pub tokens: Tokens,
+    /// What it cost.
+    pub money: Money,
 }
 
 /// From when to when; either end may be open. The upper one is not part of it.
 pub type Range = (Option<DateTime<Utc>>, Option<DateTime<Utc>>);
+
+/// Whether a completion lies in a range. One without a time lies only in the range of all times.
+#[must_use]
+pub fn inside(completion: &Completion, (from, to): Range) -> bool {
+    let at = completion.at;
+    from.is_none_or(|from| at.is_some_and(|at| at >= from))
+        && to.is_none_or(|to| at.is_some_and(|at| at < to))
+}
+
+/// The day of an instant in a zone.
+#[must_use]
+pub fn day_of(at: Option<DateTime<Utc>>, zone: Tz) -> Option<NaiveDate> {
+    at.map(|at| at.with_timezone(&zone).date_naive())
+}
 
 /// The instant at which a day begins in a zone; where a change of clocks skips midnight, the first one after it.
 #[must_use]
@@ -104,23 +148,18 @@ pub fn start_of(day: NaiveDate, zone: Tz) -> Option<DateTime<Utc>> {
         .map(|at| at.to_utc())
 }
 
-/// The rows of a ledger, in the order of their keys, and the sum of all of them.
+/// The rows of completions, in the order of their keys, and the sum of all of them.
 #[must_use]
-pub fn rows(ledger: &Ledger, by: &[By], zone: Tz, range: Range) -> (Vec<Row>, Row) {
+pub fn rows(completions: &[Completion], by: &[By], zone: Tz) -> (Vec<Row>, Row) {
     let mut rows: BTreeMap<Vec<String>, Row> = BTreeMap::new();
     let mut sum = Row::default();
-    let inside = |completion: &&Completion| {
-        let (from, to) = range;
-        let at = completion.at;
-        from.is_none_or(|from| at.is_some_and(|at| at >= from))
-            && to.is_none_or(|to| at.is_some_and(|at| at < to))
-    };
-    for completion in ledger.completions.iter().filter(inside) {
+    for completion in completions {
         let keys: Vec<String> = by.iter().map(|by| by.of(completion, zone)).collect();
         let row = rows.entry(keys.clone()).or_insert_with(|| Row { keys, ..Row::default() });
         for row in [row, &mut sum] {
             row.completions += 1;
             row.tokens.add(&completion.tokens);
+            row.money.add(completion);
         }
     }
     (rows.into_values().collect(), sum)

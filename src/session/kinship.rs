@@ -8,7 +8,7 @@ use std::{
 use chrono::{DateTime, Utc};
 
 use super::ledger::{Account, Family};
-use crate::fact::{Key, Telling, Tokens, Usage};
+use crate::fact::{Key, Refusal, Refused, Telling, Tokens, Usage, figures_key};
 
 /// Finds out what was copied from whom in logs that cannot tell by themselves. The order of `accounts` changes nothing.
 pub fn align(accounts: &mut [Account]) {
@@ -141,7 +141,7 @@ fn figures(accounts: &mut [Account]) {
                 (theirs.key, theirs.owner.clone().unwrap_or_else(|| parent.clone()))
             } else {
                 let figures = accounts[at].usages[nth].figures.unwrap_or_default();
-                (format!("{parent} {figures:032x} {nth}").into(), parent.clone())
+                (figures_key(&parent, figures, ""), parent.clone())
             };
             let usage = &mut accounts[at].usages[nth];
             (usage.key, usage.owner, usage.inherited) = (key, Some(owner), Some(true));
@@ -155,7 +155,7 @@ pub fn hear_children(accounts: &mut [Account], children: bool) {
     let told = |usage: &Usage| usage.telling == Telling::Others;
     if !children {
         for account in accounts {
-            account.usages.retain(|usage| !told(usage));
+            refuse(account, told);
         }
         return;
     }
@@ -199,8 +199,20 @@ pub fn hear_children(accounts: &mut [Account], children: bool) {
     }
     for account in accounts {
         let client = account.client;
-        account.usages.retain(|usage| !told(usage) || !heard.contains(&(client, usage.key)));
+        refuse(account, |usage| told(usage) && heard.contains(&(client, usage.key)));
     }
+}
+
+/// Leaves out records that sum up what is counted elsewhere.
+fn refuse(account: &mut Account, which: impl Fn(&Usage) -> bool) {
+    let Account { usages, refused, .. } = account;
+    usages.retain(|usage| {
+        let out = which(usage);
+        if out {
+            refused.push(Refused { line: usage.line, at: usage.at, why: Refusal::Sum });
+        }
+        !out
+    });
 }
 
 /// Something told of a child's call, and the sessions whose child it may have been.

@@ -10,7 +10,7 @@ use chrono::{DateTime, Utc};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::Session;
-use crate::fact::{Carrier, Claim, Fact, Telling, Tokens, Usage};
+use crate::fact::{Carrier, Claim, Fact, Key, Refused, Telling, Tokens, Usage};
 
 /// One log as the ledger sees it.
 #[derive(Clone, Debug)]
@@ -33,6 +33,8 @@ pub struct Account {
     pub usages: Vec<Usage>,
     /// The client's own sums, where it keeps some.
     pub claims: Vec<Claim>,
+    /// Records of usage that are no completions, where they were asked for.
+    pub refused: Vec<Refused>,
     /// Model calls of its own that left no usage.
     pub unrecorded: u64,
     /// Lines that could not be read.
@@ -42,7 +44,7 @@ pub struct Account {
 }
 
 /// One completion.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Completion {
     /// The same on every machine: a hash of client and key.
     pub id: u128,
@@ -72,6 +74,8 @@ pub struct Completion {
     pub cost_recorded: Option<u64>,
     /// What it costs in nano-dollars by a table of prices, once it was looked up.
     pub cost_computed: Option<u64>,
+    /// How many of its tokens that table has no price for.
+    pub unpriced: u64,
     /// How many records state it, in whatever file.
     pub copies: u64,
     /// Whether the key is no id.
@@ -131,6 +135,7 @@ impl Account {
             broken_lines: session.damage.lost,
             usages: session.facts.usages,
             claims: session.facts.claims,
+            refused: session.facts.refused,
             counted: true,
         }
     }
@@ -150,24 +155,23 @@ impl Ledger {
     #[must_use]
     pub fn of(accounts: &[Account], adopt: bool, follow: &dyn Fn(&str) -> bool) -> Self {
         let family = Family::of(accounts);
-        let depths: Vec<usize> =
-            accounts.iter().map(|account| family.above(account, &|_| true).len()).collect();
-        let mut records: Vec<Record<'_>> = Vec::new();
         let mut ledger = Self::default();
         let mut seen = HashSet::new();
-        for (account, depth) in accounts.iter().zip(depths) {
-            let key = |usage| Record { key: key(account.client, usage), depth, account, usage };
-            records.extend(account.usages.iter().map(key));
+        for account in accounts {
             // A file that lies in two places is one.
             if account.counted && seen.insert((account.client, &account.session)) {
                 ledger.unrecorded += account.unrecorded;
                 ledger.broken_lines += account.broken_lines;
             }
         }
-        // The owner is the one that did not inherit it, nearest to the root of the family; no order of files matters.
-        records.sort_by(|a, b| a.rank().cmp(&b.rank()));
-        for copies in records.chunk_by(|a, b| a.key == b.key) {
-            ledger.settle(copies, adopt, &family, follow);
+        for copies in records(accounts, &family).chunk_by(|a, b| a.key == b.key) {
+            let case = Case::of(copies, adopt);
+            let extra = case.logs - u64::from(case.counts);
+            ledger.copied.0 += extra;
+            ledger.copied.1 += extra * case.greatest.tokens.total();
+            if case.counts {
+                ledger.completions.push(case.completion(&family, follow));
+            }
         }
         // A compaction that left a log of its own is recorded after all.
         let recorded = |completion: &&Completion| {
@@ -178,66 +182,6 @@ impl Ledger {
         let told = told.len() as u64;
         ledger.unrecorded = ledger.unrecorded.saturating_sub(told);
         ledger
-    }
-
-    /// All records of one completion, its owner's first.
-    fn settle(
-        &mut self,
-        copies: &[Record<'_>],
-        adopt: bool,
-        family: &Family<'_>,
-        follow: &dyn Fn(&str) -> bool,
-    ) {
-        let Record { key, account: owner, usage: own, .. } = copies[0];
-        // An answer on several lines of one log is no copy of itself.
-        let logs = copies.iter().filter(|copy| copy.account.counted);
-        let logs: HashSet<_> = logs.map(|copy| std::ptr::from_ref(copy.account)).collect();
-        let counted = logs.len() as u64;
-        let orphan = own.inherited == Some(true);
-        let here = counted > 0 && if orphan { adopt } else { owner.counted };
-        let usages = copies.iter().map(|copy| copy.usage);
-        let counts = if own.telling == Telling::Folded {
-            usages.clone().min_by_key(|usage| (usage.tokens.total(), usage.tokens))
-        } else {
-            usages
-                .clone()
-                .max_by_key(|usage| (usage.tokens.output, !usage.provisional, usage.tokens))
-        };
-        let usage = counts.unwrap_or(own);
-        let extra = counted - u64::from(here);
-        self.copied.0 += extra;
-        self.copied.1 += extra * usage.tokens.total();
-        if !here {
-            return;
-        }
-        let named = own.owner.clone().filter(|named| *named != owner.session);
-        let parent = named.or_else(|| owner.parent.clone()).filter(|_| orphan);
-        let root = family.above(owner, follow).pop().filter(|_| !orphan);
-        let came_from = owner.parent.clone().filter(|_| !orphan);
-        let session = parent.unwrap_or_else(|| owner.session.clone());
-        let kind = own.kind.clone();
-        self.completions.push(Completion {
-            id: key,
-            client: owner.client,
-            family: root.unwrap_or_else(|| session.clone()),
-            session,
-            parent: came_from,
-            kind: kind.unwrap_or_else(|| if orphan { "main" } else { owner.kind }.into()),
-            provisional: usages.clone().all(|usage| usage.provisional),
-            at: if orphan { usages.filter_map(|usage| usage.at).min() } else { own.at },
-            // What only one of the records says is true of all of them.
-            provider: told(usage, copies, |usage| usage.provider.clone()),
-            model: told(usage, copies, |usage| usage.model.clone()),
-            tier: told(usage, copies, |usage| usage.tier.clone()),
-            cwd: owner.cwd.clone(),
-            tokens: usage.tokens,
-            cost_recorded: told(usage, copies, |usage| usage.cost),
-            cost_computed: None,
-            copies: copies.len() as u64,
-            weak: usage.weak,
-            derived: usage.derived,
-            orphan,
-        });
     }
 
     /// How many completions have an owner whose log is gone.
@@ -259,18 +203,108 @@ impl Ledger {
     }
 }
 
-/// What the record that counts says, or else the first other one of the same completion that says it.
-fn told<T>(usage: &Usage, copies: &[Record<'_>], say: impl Fn(&Usage) -> Option<T>) -> Option<T> {
-    say(usage).or_else(|| copies.iter().find_map(|copy| say(copy.usage)))
+/// Every record of `accounts`, those of one completion together and its owner's first.
+pub(super) fn records<'a>(accounts: &'a [Account], family: &Family<'a>) -> Vec<Record<'a>> {
+    let mut records: Vec<Record<'_>> = Vec::new();
+    for account in accounts {
+        let depth = family.above(account, &|_| true).len();
+        let record = |usage: &'a Usage| Record {
+            key: key(account.client, usage.key),
+            depth,
+            account,
+            usage,
+        };
+        records.extend(account.usages.iter().map(record));
+    }
+    // The owner is the one that did not inherit it, nearest to the root of the family; no order of files matters.
+    records.sort_by(|a, b| a.rank().cmp(&b.rank()));
+    records
+}
+
+/// What the records of one completion come to.
+pub(super) struct Case<'a, 'b> {
+    copies: &'b [Record<'a>],
+    /// The record whose figures count: but for sums that grew in copies, the one with the greatest output.
+    pub greatest: &'a Usage,
+    /// In how many logs that are asked for it stands. An answer on several lines of one log is no copy of itself.
+    pub logs: u64,
+    /// Whether the owner's log is gone.
+    pub orphan: bool,
+    /// Whether it is counted, and not only a copy of what is counted elsewhere.
+    pub counts: bool,
+}
+
+impl<'a, 'b> Case<'a, 'b> {
+    /// The case of records with one key, the owner's first.
+    pub fn of(copies: &'b [Record<'a>], adopt: bool) -> Self {
+        let Record { account: owner, usage: own, .. } = copies[0];
+        let logs = copies.iter().filter(|copy| copy.account.counted);
+        let logs: HashSet<_> = logs.map(|copy| std::ptr::from_ref(copy.account)).collect();
+        let orphan = own.inherited == Some(true);
+        let counts = !logs.is_empty() && if orphan { adopt } else { owner.counted };
+        let usages = copies.iter().map(|copy| copy.usage);
+        let greatest = if own.telling == Telling::Folded {
+            usages.min_by_key(|usage| (usage.tokens.total(), usage.tokens))
+        } else {
+            // Of equals the last one is taken, and the owner's come first.
+            let usages = usages.rev();
+            usages.max_by_key(|usage| (usage.tokens.output, !usage.provisional, usage.tokens))
+        };
+        let greatest = greatest.unwrap_or(own);
+        Self { copies, greatest, logs: logs.len() as u64, orphan, counts }
+    }
+
+    /// The completion that the records state.
+    pub fn completion(&self, family: &Family<'a>, follow: &dyn Fn(&str) -> bool) -> Completion {
+        let Record { key, account: owner, usage: own, .. } = self.copies[0];
+        let orphan = self.orphan;
+        let named = own.owner.clone().filter(|named| *named != owner.session);
+        let parent = named.or_else(|| owner.parent.clone()).filter(|_| orphan);
+        let root = family.above(owner, follow).pop().filter(|_| !orphan);
+        let session = parent.unwrap_or_else(|| owner.session.clone());
+        let kind = own.kind.clone();
+        let usages = || self.copies.iter().map(|copy| copy.usage);
+        Completion {
+            id: key,
+            client: owner.client,
+            family: root.unwrap_or_else(|| session.clone()),
+            session,
+            parent: owner.parent.clone().filter(|_| !orphan),
+            kind: kind.unwrap_or_else(|| if orphan { "main" } else { owner.kind }.into()),
+            provisional: usages().all(|usage| usage.provisional),
+            at: if orphan { usages().filter_map(|usage| usage.at).min() } else { own.at },
+            // What only one of the records says is true of all of them.
+            provider: self.told(|usage| usage.provider.clone()),
+            model: self.told(|usage| usage.model.clone()),
+            tier: self.told(|usage| usage.tier.clone()),
+            cwd: owner.cwd.clone(),
+            tokens: self.greatest.tokens,
+            cost_recorded: self.told(|usage| usage.cost),
+            cost_computed: None,
+            unpriced: 0,
+            copies: self.copies.len() as u64,
+            weak: self.greatest.weak,
+            derived: self.greatest.derived,
+            orphan,
+        }
+    }
+
+    /// What the record that counts says, or else the first other one that says it.
+    fn told<T>(&self, say: impl Fn(&Usage) -> Option<T>) -> Option<T> {
+        say(self.greatest).or_else(|| self.copies.iter().find_map(|copy| say(copy.usage)))
+    }
 }
 
 /// One record of a completion.
-struct Record<'a> {
-    key: u128,
+pub(super) struct Record<'a> {
+    /// The completion.
+    pub key: u128,
     /// How many of the sessions at hand its session descends from.
     depth: usize,
-    account: &'a Account,
-    usage: &'a Usage,
+    /// The log that it stands in.
+    pub account: &'a Account,
+    /// What it says.
+    pub usage: &'a Usage,
 }
 
 impl Record<'_> {
@@ -288,7 +322,7 @@ impl Record<'_> {
 pub(super) struct Family<'a>(HashMap<&'a str, &'a Account>);
 
 impl<'a> Family<'a> {
-    pub(super) fn of(accounts: &'a [Account]) -> Self {
+    pub fn of(accounts: &'a [Account]) -> Self {
         Self(accounts.iter().map(|account| (account.session.as_ref(), account)).collect())
     }
 
@@ -312,6 +346,8 @@ impl<'a> Family<'a> {
     }
 }
 
-fn key(client: &str, usage: &Usage) -> u128 {
-    xxh3_128(format!("{client}\0{:032x}", usage.key.0).as_bytes())
+/// What a completion is known by on every machine.
+#[must_use]
+pub fn key(client: &str, key: Key) -> u128 {
+    xxh3_128(format!("{client}\0{:032x}", key.0).as_bytes())
 }

@@ -5,6 +5,7 @@
 mod boundary;
 mod branch;
 mod enough;
+pub mod explain;
 pub mod history;
 mod intake;
 pub mod kinship;
@@ -86,6 +87,11 @@ impl Session {
     /// Nothing but the records of usage, and what tells whose they are: for logs that are only counted.
     pub fn read_ledger(log: Log, wanted: Option<&'static dyn Format>) -> Result<Self> {
         Self::read_for(log, wanted, Keep::Usages, None)
+    }
+
+    /// The same, with the records of usage that do not count.
+    pub fn read_refusals(log: Log, wanted: Option<&'static dyn Format>) -> Result<Self> {
+        Self::read_for(log, wanted, Keep::Refusals, None)
     }
 
     fn read_for(

@@ -45,17 +45,45 @@ pub fn write_new(
 }
 
 fn new_file(path: &Path, mode: u32, fill: impl FnOnce(&File) -> Result<()>) -> Result<()> {
-    let folder = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
+    let folder = folder_of(path);
     match fs::symlink_metadata(path) {
         Ok(meta) if meta.is_symlink() => return Err(Error::SymlinkRefused(path.into())),
         Ok(_) => return Err(Error::AlreadyExists(path.into())),
         Err(_) => {}
     }
+    in_folder(folder, |folder| fill_new(path, folder, mode, fill, publish))
+}
+
+/// Writes a file with what `fill` writes, whole or not at all, in place of one of that name. What may be replaced is
+/// for the caller to know.
+pub fn write_over(
+    path: &Path,
+    mode: u32,
+    fill: impl FnOnce(&mut (dyn Write + Send)) -> Result<io::Result<()>>,
+) -> Result<()> {
+    if fs::symlink_metadata(path).is_ok_and(|meta| meta.is_symlink()) {
+        return Err(Error::SymlinkRefused(path.into()));
+    }
+    let replace = |temporary: NamedTempFile, path: &Path| {
+        temporary.persist(path).map(drop).map_err(|error| Error::io("write", path)(error.error))
+    };
+    let fill = |file: &File| {
+        let mut out = io::BufWriter::with_capacity(256 * 1024, file);
+        fill(&mut out)?.and_then(|()| out.flush()).map_err(Error::io("write", path))
+    };
+    in_folder(folder_of(path), |folder| fill_new(path, folder, mode, fill, replace))
+}
+
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+fn in_folder(folder: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     let folders = make_folders(folder)?;
-    let written = fill_new(path, folder, mode, fill);
+    let written = write(folder);
     if written.is_err() {
         // Nothing is left of a failure: the folders are ours and empty, or they stay.
         for folder in folders.iter().rev() {
@@ -70,6 +98,7 @@ fn fill_new(
     folder: &Path,
     mode: u32,
     fill: impl FnOnce(&File) -> Result<()>,
+    publish: impl FnOnce(NamedTempFile, &Path) -> Result<()>,
 ) -> Result<()> {
     // The name must not look like a session to any client.
     let temporary = tempfile::Builder::new()

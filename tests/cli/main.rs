@@ -20,4 +20,7 @@ mod snapshots;
 mod terminal;
 mod transcripts;
 mod usage_copies;
+mod usage_ledgers;
+mod usage_money;
+mod usage_reasons;
 mod usages;

@@ -38,6 +38,7 @@ pub fn check(report: &Value) {
         "snapshot" => &["snapshot", "snapshot-check"],
         "replay" => &["replay", "list"],
         "side" => &["side", "side-record"],
+        "usage" => &["usage", "usage-statusline", "usage-explain", "usage-reconcile"],
         known if schemas().contains_key(known) => &[known],
         _ => &["failure"],
     };

@@ -6,11 +6,12 @@ use std::{
     sync::Arc,
 };
 
+use chrono::{DateTime, Utc};
 use rayon::prelude::*;
 
 use super::Args;
 use crate::{
-    cli::{Run, pick::find_parent_among},
+    cli::{Run, pick::find_parent_among, progress::Progress},
     error::{Error, Result},
     finding::Code,
     format,
@@ -34,7 +35,40 @@ pub(super) struct Scope {
     pub adopts: bool,
 }
 
+/// How much of a log matters.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Depth {
+    /// What was paid.
+    Sums,
+    /// Also what the client itself summed up.
+    Claims,
+    /// Also the records of usage that do not count.
+    Refusals,
+}
+
+impl Depth {
+    fn read(self, path: &Path, run: &Run) -> Result<Account> {
+        let log = Log::open(path)?;
+        let session = match self {
+            Self::Sums | Self::Claims => Session::read_ledger(log, run.wanted()),
+            Self::Refusals => Session::read_refusals(log, run.wanted()),
+        };
+        Ok(Account::of(session?))
+    }
+}
+
 impl Scope {
+    /// Leaves out logs that nobody wrote to since. What they would tell of owners is not missed: nothing in them was
+    /// paid later.
+    pub fn touched_since(&mut self, since: Option<DateTime<Utc>>) {
+        let since = since.map(std::time::SystemTime::from);
+        self.listed.retain(|path| {
+            let touched = path.metadata().and_then(|meta| meta.modified()).ok();
+            touched.is_none() || touched >= since
+        });
+        self.adopts = false;
+    }
+
     pub fn of(run: &Run, args: &Args) -> Result<Self> {
         if args.what.is_empty() {
             let listed = live(run.store.logs(), false);
@@ -63,10 +97,19 @@ impl Scope {
 
     /// Every log that matters, read; those that are not asked for only tell who owns what. Beside them how many
     /// sessions in folders could not be read.
-    pub fn accounts(self, run: &Run, args: &Args) -> Result<(Vec<Account>, usize)> {
+    pub fn accounts(
+        self,
+        run: &Run,
+        args: &Args,
+        depth: Depth,
+        quiet: bool,
+    ) -> Result<(Vec<Account>, usize)> {
+        let all = self.named.len() + self.listed.len() + self.around.len();
+        let progress = Progress::new(all, "logs", quiet);
         let read = |path: &PathBuf| -> Result<(PathBuf, Account)> {
-            let session = Session::read_ledger(Log::open(path)?, run.wanted())?;
-            Ok((path.clone(), Account::of(session)))
+            let account = depth.read(path, run);
+            progress.step();
+            Ok((path.clone(), account?))
         };
         let mut seen = HashSet::new();
         let mut new = |paths: Vec<PathBuf>| -> Vec<PathBuf> {

@@ -9,7 +9,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::wire::{self, is, is_true, text};
 use crate::{
-    fact::{Carrier, Claim, Ending, Fact, Facts, Header, Key, Role, Tokens, Usage},
+    fact::{Carrier, Claim, Ending, Fact, Facts, Header, Key, Refusal, Role, Tokens, Usage},
     finding::{Code, Finding},
     format::{
         Fault, Reader, id,
@@ -92,7 +92,16 @@ impl Reader for ClaudeReader {
         link(line, &kind, &uuid, &record, at, facts);
         self.watch(&kind, &record, facts);
         match kind.as_ref() {
-            "user" => user(line, &uuid, &record, facts),
+            "user" => {
+                // An agent's result sums up what stands in its own log.
+                if facts.tells_refusals()
+                    && wire::read::<wire::AgentResult<'_>>(record.tool_use_result)
+                        .is_some_and(|result| result.usage.is_some())
+                {
+                    facts.refuse(json::index(line), at, Refusal::Sum);
+                }
+                user(line, &uuid, &record, facts);
+            }
             "assistant" => assistant(line, &record, at, facts),
             "system" => system(line, &uuid, &record, facts),
             "progress" => {
@@ -217,6 +226,7 @@ impl ClaudeReader {
             "summary" => self.titles.summary = owned(record.summary),
             "cost-state" => {
                 let claims = claims(line, record.model_usage, facts);
+                facts.refuse(json::index(line), None, Refusal::Sum);
                 return facts.claim(claims);
             }
             "side-question" => {
@@ -503,7 +513,7 @@ fn spend(
     let message: wire::Message<'_> = wire::read(message).unwrap_or_default();
     let Some(usage) = wire::read::<wire::Usage<'_>>(message.usage) else { return };
     if is(message.model, "<synthetic>") {
-        return;
+        return facts.refuse(json::index(line), at, Refusal::Synthetic);
     }
     let tokens = tokens(&usage);
     let model = text(message.model);

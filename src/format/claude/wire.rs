@@ -81,6 +81,8 @@ pub(super) struct Record<'a> {
     pub entrypoint: Option<&'a RawValue>,
     #[serde(borrow)]
     pub model_usage: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub tool_use_result: Option<&'a RawValue>,
 }
 
 #[derive(Default, Deserialize)]
@@ -148,6 +150,14 @@ pub(super) struct Usage<'a> {
     pub service_tier: Option<&'a RawValue>,
     #[serde(borrow)]
     pub speed: Option<&'a RawValue>,
+}
+
+/// What an agent's result says beside its text.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct AgentResult<'a> {
+    #[serde(borrow)]
+    pub usage: Option<&'a RawValue>,
 }
 
 /// The client's own sum for one model of a session.

@@ -7,7 +7,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::{millis_of, wire};
 use crate::{
-    fact::{Claim, Facts, Tokens, Usage},
+    fact::{Claim, Facts, Refusal, Tokens, Usage, figures_key},
     format::json::count,
 };
 
@@ -197,10 +197,12 @@ impl Tally {
         self.claim(total, last, inherited, line, facts);
         if self.recorded {
             self.total = total.or(self.total);
-            return;
+            return facts.refuse(line, at, Refusal::Again);
         }
         let spent = match (total, self.total) {
-            (Some(total), Some(before)) if total == before => return,
+            (Some(total), Some(before)) if total == before => {
+                return facts.refuse(line, at, Refusal::Unmoved);
+            }
             (Some(total), Some(before)) => total.since(before).unwrap_or_else(|| {
                 self.resets += 1; // else the step equals the last response, unless a line was lost
                 last.unwrap_or(total)
@@ -229,10 +231,10 @@ impl Tally {
             Some(_) => String::new(),
             None => at.map_or_else(String::new, |at| at.to_rfc3339()),
         };
+        let figures = xxh3_128(figures.as_bytes());
         let usage = Usage {
             line,
-            // Who made it, and the figures.
-            key: format!("{owner} {figures}{moment}").into(),
+            key: figures_key(&owner, figures, &moment),
             weak: total.is_none(),
             derived: step_unseen,
             provider: self.provider.clone(),
@@ -241,7 +243,7 @@ impl Tally {
             tokens: spent.tokens(),
             inherited,
             owner: Some(owner),
-            figures: Some(xxh3_128(figures.as_bytes())),
+            figures: Some(figures),
             ..Usage::default()
         };
         self.spend(usage, turn, facts);

@@ -6,7 +6,7 @@ use chrono::DateTime;
 
 use super::wire;
 use crate::{
-    fact::{Carrier, Ending, Fact, Facts, Header, Role, Tokens, Usage},
+    fact::{Carrier, Ending, Fact, Facts, Header, Refusal, Role, Tokens, Usage},
     finding::{Code, Finding},
     format::{
         Fault, Reader,
@@ -176,6 +176,7 @@ impl DshReader {
             wire::Body::Chunk(chunk) => {
                 if let Some(usage) = chunk.chunk.usage.filter(|_| chunk.chunk.kind.0 == "usage") {
                     self.sample = Some((chunk.turn, chunk.step, tokens(&usage)));
+                    facts.refuse(at, record(line, event, facts).at, Refusal::Sample);
                 }
             }
             wire::Body::Attempt(attempt) => match attempt.last_usage() {

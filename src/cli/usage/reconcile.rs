@@ -1,0 +1,197 @@
+//! `--reconcile`: our sums beside those that the client itself keeps.
+
+use std::{
+    collections::BTreeMap,
+    io::{self, Write},
+    sync::Arc,
+};
+
+use comfy_table::{CellAlignment, Table};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{report::dollars, table};
+use crate::{
+    cli::output::{Report, printable},
+    fact::{Claim, Tokens},
+    session::ledger::{Account, Completion},
+};
+
+/// Both sums of every session whose client keeps one.
+#[derive(Serialize, JsonSchema)]
+pub(in crate::cli) struct Reconciled {
+    /// How many sums agree.
+    agree: usize,
+    /// How many do not.
+    differ: usize,
+    rows: Vec<Row>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Row {
+    client: &'static str,
+    session: String,
+    /// None where the client keeps one sum over all models.
+    model: Option<String>,
+    /// What the client says.
+    claimed: Counters<u64>,
+    /// What was counted.
+    counted: Counters<u64>,
+    /// What the client says more.
+    difference: Counters<i64>,
+    /// Dollars, as the client says.
+    cost_claimed: Option<f64>,
+    agrees: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Serialize, JsonSchema)]
+struct Counters<N> {
+    input: N,
+    cache_read: N,
+    cache_write: N,
+    output: N,
+    total: N,
+}
+
+impl From<&Tokens> for Counters<u64> {
+    fn from(tokens: &Tokens) -> Self {
+        Self {
+            input: tokens.input,
+            cache_read: tokens.cache_read,
+            cache_write: tokens.cache_write_5m.saturating_add(tokens.cache_write_1h),
+            output: tokens.output,
+            total: tokens.total(),
+        }
+    }
+}
+
+impl Counters<u64> {
+    fn of<'a>(completions: impl Iterator<Item = &'a Completion>) -> Self {
+        let mut sum = Tokens::default();
+        for one in completions {
+            sum.add(&one.tokens);
+        }
+        Self::from(&sum)
+    }
+
+    fn less(self, other: Self) -> Counters<i64> {
+        let less = |a: u64, b: u64| {
+            i64::try_from(i128::from(a) - i128::from(b)).unwrap_or(if a > b {
+                i64::MAX
+            } else {
+                i64::MIN
+            })
+        };
+        Counters {
+            input: less(self.input, other.input),
+            cache_read: less(self.cache_read, other.cache_read),
+            cache_write: less(self.cache_write, other.cache_write),
+            output: less(self.output, other.output),
+            total: less(self.total, other.total),
+        }
+    }
+}
+
+/// Client, session, and the model where the client keeps a sum for each.
+type Scope<'a> = (&'static str, &'a str, Option<Arc<str>>);
+
+impl Reconciled {
+    /// Of the sessions that were counted.
+    pub fn of(accounts: &[Account], completions: &[Completion]) -> Self {
+        let mut claims: BTreeMap<Scope<'_>, Vec<&Claim>> = BTreeMap::new();
+        for account in accounts.iter().filter(|account| account.counted) {
+            for claim in &account.claims {
+                let scope = (account.client, account.session.as_ref(), claim.model.clone());
+                let same = claims.entry(scope).or_default();
+                // A file that lies in two places says the same twice; another file of the session says something else.
+                if !same.contains(&claim) {
+                    same.push(claim);
+                }
+            }
+        }
+        let rows: Vec<Row> = claims
+            .into_iter()
+            .map(|(scope, claims)| Row::of(&scope, &claims, completions))
+            .collect();
+        let agree = rows.iter().filter(|row| row.agrees).count();
+        Self { agree, differ: rows.len() - agree, rows }
+    }
+}
+
+impl Row {
+    fn of(scope: &Scope<'_>, claims: &[&Claim], completions: &[Completion]) -> Self {
+        let (client, session, model) = scope;
+        let mut claimed = Tokens::default();
+        for claim in claims {
+            claimed.add(&claim.tokens);
+        }
+        let cost = claims.iter().filter_map(|claim| claim.cost).reduce(u64::saturating_add);
+        let here = |one: &&Completion| {
+            let named = || one.model.as_deref().unwrap_or_default().split('[').next();
+            one.client == *client
+                && match model {
+                    // A sum of each model is over the session and its helpers.
+                    Some(model) => {
+                        one.family.as_ref() == *session && named() == Some(model.as_ref())
+                    }
+                    None => one.session.as_ref() == *session,
+                }
+        };
+        // Some versions leave compactions out of a running total.
+        let talk = |one: &&Completion| model.is_some() || one.kind.as_ref() != "compaction";
+        let claimed = Counters::from(&claimed);
+        let all = Counters::of(completions.iter().filter(here));
+        let without = Counters::of(completions.iter().filter(here).filter(talk));
+        let counted = if claimed == without { without } else { all };
+        let difference = claimed.less(counted);
+        Self {
+            client,
+            session: (*session).to_owned(),
+            model: model.as_deref().map(Into::into),
+            claimed,
+            counted,
+            difference,
+            cost_claimed: cost.map(dollars),
+            agrees: claimed == counted,
+        }
+    }
+}
+
+impl Report for Reconciled {
+    fn json(&self) -> String {
+        serde_json::to_string(self).expect("a report always serialises")
+    }
+
+    fn human(&self, out: &mut dyn Write) -> io::Result<()> {
+        let mut table = Table::new();
+        table.load_style(comfy_table::presets::NOTHING);
+        table.set_header(["client", "session", "model", "client's sum", "counted", "more"]);
+        for row in &self.rows {
+            let more = row.difference.total;
+            let sign = if more < 0 { "-" } else { "" };
+            table.add_row([
+                row.client.to_owned(),
+                printable(&row.session),
+                printable(row.model.as_deref().unwrap_or("all")),
+                table::grouped(row.claimed.total),
+                table::grouped(row.counted.total),
+                format!("{sign}{}", table::grouped(more.unsigned_abs())),
+            ]);
+        }
+        for column in table.column_iter_mut().skip(3) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+        for line in table.lines() {
+            writeln!(out, "{}", line.trim_end())?;
+        }
+        writeln!(out, "{} agree, {} differ", self.agree, self.differ)?;
+        if self.differ > 0 {
+            writeln!(
+                out,
+                "more: calls that left no record, such as compactions, titles and side questions, or a fork that goes on \
+                 from its parent's sum; less: calls of a process that was killed"
+            )?;
+        }
+        Ok(())
+    }
+}
