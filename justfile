@@ -19,9 +19,13 @@ torture *attack:
 deny:
     cargo deny check
 
-# Lines and facts a second
+# Lines and facts a second; a ledger of a million rows
 bench:
-    cargo bench --bench read
+    cargo bench --bench read --bench ledger
+
+# The ledgers of two overlapping homes, joined in DuckDB and in Spark (wants Python and PyPI)
+fleet:
+    scripts/fleet.sh
 
 # The page of `replay --view html` in a real browser (wants chromium and chromedriver); screenshots go to the folder
 browser shots="target/shots":
