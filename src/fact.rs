@@ -644,6 +644,12 @@ impl Facts {
         }
     }
 
+    /// Whether more than records of usage is wanted.
+    #[must_use]
+    pub fn keeps_path(&self) -> bool {
+        self.keep != Keep::Usages
+    }
+
     /// Whether records of usage are wanted.
     #[must_use]
     pub fn keeps_usages(&self) -> bool {

@@ -276,6 +276,16 @@ pub fn find_parent(run: &Run, parent: &str, child: Option<&Path>) -> Result<Path
     find_parent_among(run, parent, child, &mut Vec::new())
 }
 
+/// The log of a parent that is named by a path: that file, or one of its name beside the child.
+pub fn parent_file(parent: &str, child: Option<&Path>) -> Option<PathBuf> {
+    let path = Path::new(parent);
+    if path.is_file() {
+        return Some(path.into());
+    }
+    let beside = child.and_then(Path::parent)?.join(path.file_name()?);
+    (beside.is_file() && Some(beside.as_path()) != child).then_some(beside)
+}
+
 /// The same; `around` remembers the stores around children from call to call.
 pub fn find_parent_among(
     run: &Run,
@@ -283,17 +293,10 @@ pub fn find_parent_among(
     child: Option<&Path>,
     around: &mut Vec<Store>,
 ) -> Result<PathBuf> {
+    if let Some(file) = parent_file(parent, child) {
+        return Ok(file);
+    }
     let path = Path::new(parent);
-    if path.is_file() {
-        return Ok(path.into());
-    }
-    let folder = child.and_then(Path::parent);
-    if let (Some(folder), Some(name)) = (folder, path.file_name()) {
-        let beside = folder.join(name);
-        if beside.is_file() && Some(beside.as_path()) != child {
-            return Ok(beside);
-        }
-    }
     let id = format::ALL
         .iter()
         .find_map(|format| format.layout().name_id(path))

@@ -29,5 +29,9 @@ pub fn by_name(name: &str) -> Option<&'static dyn Format> {
 /// The client that wrote a log which begins with `head`.
 #[must_use]
 pub fn of(head: &Head<'_>) -> Option<&'static dyn Format> {
-    ALL.iter().copied().find(|format| format.claims(head))
+    // The first lines mostly tell; what one client's tools put out may be another one's lines.
+    let early = head.early();
+    let sure = |format: &&dyn Format| format.claims(&early) && format.claims(head);
+    let all = || ALL.iter().copied();
+    all().find(sure).or_else(|| all().find(|format| format.claims(head)))
 }

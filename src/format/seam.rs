@@ -20,7 +20,17 @@ use crate::{
 #[derive(Clone, Copy, Debug)]
 pub struct Head<'a>(pub &'a [u8]);
 
+/// How many lines mostly tell whose a log is.
+const EARLY: usize = 20;
+
 impl<'a> Head<'a> {
+    /// The first lines of it.
+    #[must_use]
+    pub fn early(self) -> Self {
+        let end = memchr::memchr_iter(b'\n', self.0).nth(EARLY - 1);
+        Self(&self.0[..end.map_or(self.0.len(), |end| end + 1)])
+    }
+
     /// The lines, without line ends and without a byte order mark.
     pub fn lines(self) -> impl Iterator<Item = &'a [u8]> + Clone {
         let bytes = self.0.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(self.0);

@@ -44,6 +44,8 @@ pub struct Log {
     starts: Vec<u64>,
     /// A digest of each line, where [`Log::remember`] asked for them.
     digests: Option<Vec<u64>>,
+    /// The first bytes of the session's own file, once they were read and not used.
+    ahead: Vec<u8>,
     /// Where the last whole line ends.
     end: u64,
     /// Whether lines were taken out of a longer history, so that numbers may be missing.
@@ -272,7 +274,11 @@ impl Log {
             if space.len() < held + want {
                 space.resize((space.len() * 2).max(held + want), 0);
             }
-            self.read_exact(next, &mut space[held..held + want])?;
+            let ahead =
+                if next == self.own().base { std::mem::take(&mut self.ahead) } else { Vec::new() };
+            let known = ahead.len().min(want);
+            space[held..held + known].copy_from_slice(&ahead[..known]);
+            self.read_exact(next + known as u64, &mut space[held + known..held + want])?;
             held += want;
             let buffer = &space[..held];
             if next == from && buffer.starts_with(b"\xEF\xBB\xBF") {
@@ -352,6 +358,11 @@ impl Log {
     #[must_use]
     pub fn own_first(&self) -> usize {
         self.own().first_line
+    }
+
+    /// Gives back what [`Log::head`] gave, so that it is not read twice.
+    pub fn put_back(&mut self, head: Vec<u8>) {
+        self.ahead = head;
     }
 
     /// How many files it is made of.

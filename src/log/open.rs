@@ -101,6 +101,7 @@ impl Log {
             parts: vec![part],
             starts: Vec::new(),
             digests: None,
+            ahead: Vec::new(),
             end: 0,
             excerpt: false,
             mended: false,

@@ -108,7 +108,7 @@ impl Session {
                 .into());
         }
         let format = wanted.or_else(|| format::of(&Head(&head))).ok_or_else(|| unknown(&head))?;
-        drop(head);
+        log.put_back(head);
         let mut facts = Facts::new(keep);
         let intake = std::cell::RefCell::new(intake::Intake::new(format.reader()));
         let mut goal = at.filter(|_| log.len() > LARGE).map(enough::Enough::of);

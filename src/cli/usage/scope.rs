@@ -11,7 +11,11 @@ use rayon::prelude::*;
 
 use super::Args;
 use crate::{
-    cli::{Run, pick::find_parent_among, progress::Progress},
+    cli::{
+        Run,
+        pick::{find_parent_among, parent_file},
+        progress::Progress,
+    },
     error::{Error, Result},
     finding::Code,
     format,
@@ -115,10 +119,12 @@ impl Scope {
         let mut new = |paths: Vec<PathBuf>| -> Vec<PathBuf> {
             paths.into_iter().filter(|path| seen.insert(path.clone())).collect()
         };
-        let (named, listed, around) = (new(self.named), new(self.listed), new(self.around));
+        let [named, listed, around] = [self.named, self.listed, self.around].map(&mut new);
+        let [listed, around] = [listed, around].map(largest_first);
         let mut accounts: Vec<(PathBuf, Account)> =
             named.par_iter().map(read).collect::<Result<_>>()?;
-        let listed: Vec<Result<(PathBuf, Account)>> = listed.par_iter().map(read).collect();
+        let listed: Vec<Result<(PathBuf, Account)>> =
+            listed.par_iter().with_max_len(1).map(read).collect();
         let mut unread = 0;
         for account in listed {
             match account {
@@ -130,7 +136,7 @@ impl Scope {
             }
         }
         let around: Vec<(PathBuf, Account)> =
-            around.par_iter().filter_map(|path| read(path).ok()).collect();
+            around.par_iter().with_max_len(1).filter_map(|path| read(path).ok()).collect();
         let asked = accounts.len();
         accounts.extend(around);
         // Owners that are named by a path lie anywhere.
@@ -145,7 +151,12 @@ impl Scope {
             if sessions.contains(parent.as_ref()) {
                 continue;
             }
-            let found = find_parent_among(run, parent, Some(path), &mut stores).ok();
+            let found = if args.what.is_empty() {
+                // Every session of the stores is at hand; who is not among them has a file elsewhere, or none.
+                parent_file(parent, Some(path))
+            } else {
+                find_parent_among(run, parent, Some(path), &mut stores).ok()
+            };
             let known = |found: &PathBuf| accounts.iter().any(|(path, _)| path == found);
             let owner = found.filter(|found| !known(found)).and_then(|found| read(&found).ok());
             sessions.extend(owner.iter().map(|(_, account)| Arc::clone(&account.session)));
@@ -170,6 +181,14 @@ impl Scope {
         kinship::hear_children(&mut accounts, !args.own);
         Ok((accounts, unread))
     }
+}
+
+/// Files in the order in which they are best shared out: a large one that comes last would be waited for.
+fn largest_first(paths: Vec<PathBuf>) -> Vec<PathBuf> {
+    let size = |path: &PathBuf| std::fs::metadata(path).map_or(0, |meta| meta.len());
+    let mut sized: Vec<_> = paths.into_iter().map(|path| (size(&path), path)).collect();
+    sized.sort_by(|a, b| b.cmp(a));
+    sized.into_iter().map(|(_, path)| path).collect()
 }
 
 /// The sessions that derive from the first `asked` ones: side sessions and subagents, forks if asked for.

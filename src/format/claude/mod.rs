@@ -6,6 +6,7 @@
 
 mod history;
 mod layout;
+mod quick;
 mod read;
 mod record;
 mod wire;

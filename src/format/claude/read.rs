@@ -7,7 +7,10 @@ use serde::de::Error as _;
 use serde_json::value::RawValue;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::wire::{self, is, is_true, text};
+use super::{
+    quick,
+    wire::{self, is, is_true, text},
+};
 use crate::{
     fact::{Carrier, Claim, Ending, Fact, Facts, Header, Key, Refusal, Role, Tokens, Usage},
     finding::{Code, Finding},
@@ -50,7 +53,12 @@ pub(super) struct ClaudeReader {
     titles: Titles,
     /// The last answer, as long as nobody has asked for another, and whether the client has said something since.
     answer: Option<(Key, bool)>,
+    /// Digests of what lines said of their session that told nothing new.
+    told: Vec<u64>,
 }
+
+/// The header as far as it is known, the first folder, the client's version, and whether the file is a subagent's.
+type Whose = (Option<Header>, Option<String>, Option<String>, Option<bool>);
 
 /// What a session may be called, best first.
 #[derive(Default)]
@@ -65,50 +73,24 @@ impl Reader for ClaudeReader {
         if line.bytes.trim_ascii().is_empty() {
             return Ok(());
         }
-        let record: wire::Record<'_> = serde_json::from_slice(line.bytes)?;
-        let Some(kind) = text(record.kind) else { return Ok(()) };
-        let uuid = text(record.uuid);
-        if uuid.is_none() && matches!(kind.as_ref(), "user" | "assistant") {
-            return Err(serde_json::Error::custom("a message without a uuid").into());
-        }
-        let at = text(record.timestamp).as_deref().and_then(json::moment);
-        if let Some(at) = at {
-            facts.newest = facts.newest.max(at.timestamp_millis());
-        }
-        self.header(&record, at, facts);
-        let Some(uuid) = uuid else {
-            self.beside(line, &kind, &record, facts);
-            return Ok(());
-        };
-        let side = is_true(record.is_sidechain);
-        let agent = *self.agent.get_or_insert(side);
-        if side && !agent {
-            // The client walks past such lines; what they cost was paid all the same.
-            if kind == "assistant" {
-                spend(line, &record, record.message, at, Some("subagent"), facts);
+        // Who asks for the reasons wants to hear of every line.
+        let whole = facts.keeps_path() || facts.tells_refusals();
+        let quick = if whole { None } else { quick::line(line.bytes) };
+        let Some(quick) = quick else { return self.take_apart(line, facts) };
+        let begun = facts.header.as_ref().is_none_or(|header| header.created.is_some());
+        let known = begun && self.agent.is_some() && self.told.contains(&quick.session);
+        if quick.silent && known {
+            if quick.linked && !self.is_beside(quick.side) && quick.kind == "user" {
+                self.asked(quick.meta);
             }
             return Ok(());
         }
-        link(line, &kind, &uuid, &record, at, facts);
-        self.watch(&kind, &record, facts);
-        match kind.as_ref() {
-            "user" => {
-                // An agent's result sums up what stands in its own log.
-                if facts.tells_refusals()
-                    && wire::read::<wire::AgentResult<'_>>(record.tool_use_result)
-                        .is_some_and(|result| result.usage.is_some())
-                {
-                    facts.refuse(json::index(line), at, Refusal::Sum);
-                }
-                user(line, &uuid, &record, facts);
-            }
-            "assistant" => assistant(line, &record, at, facts),
-            "system" => system(line, &uuid, &record, facts),
-            "progress" => {
-                facts.state(json::index(line), Fact::Hollow);
-                progress(line, &record, at, facts);
-            }
-            _ => {}
+        let before = (!known).then(|| self.whose(facts));
+        self.take_apart(line, facts)?;
+        match before {
+            Some(before) if before == self.whose(facts) => self.told.push(quick.session),
+            Some(_) => self.told.clear(),
+            None => {}
         }
         Ok(())
     }
@@ -131,6 +113,74 @@ impl Reader for ClaudeReader {
 }
 
 impl ClaudeReader {
+    /// What lines say of their session, as it is known so far.
+    fn whose(&self, facts: &Facts) -> Whose {
+        (facts.header.clone(), facts.cwd_first.clone(), facts.client.clone(), self.agent)
+    }
+
+    /// Whether a record of a side chain or not is none of the session's own. The client walks past such lines.
+    fn is_beside(&self, side: bool) -> bool {
+        side && self.agent == Some(false)
+    }
+
+    /// Somebody speaks to the model.
+    fn asked(&mut self, meta: bool) {
+        self.answer = self.answer.take().filter(|_| meta).map(|(key, _)| (key, true));
+    }
+
+    fn take_apart(&mut self, line: Line<'_>, facts: &mut Facts) -> Result<(), Fault> {
+        let record: wire::Record<'_> = serde_json::from_slice(line.bytes)?;
+        let Some(kind) = text(record.kind) else { return Ok(()) };
+        let uuid = text(record.uuid);
+        if uuid.is_none() && matches!(kind.as_ref(), "user" | "assistant") {
+            return Err(serde_json::Error::custom("a message without a uuid").into());
+        }
+        let at = text(record.timestamp).as_deref().and_then(json::moment);
+        if let Some(at) = at {
+            facts.newest = facts.newest.max(at.timestamp_millis());
+        }
+        self.header(&record, at, facts);
+        let Some(uuid) = uuid else {
+            self.beside(line, &kind, &record, facts);
+            return Ok(());
+        };
+        let side = is_true(record.is_sidechain);
+        self.agent.get_or_insert(side);
+        let message: wire::Message<'_> = match kind.as_ref() {
+            "user" | "assistant" => wire::read(record.message).unwrap_or_default(),
+            _ => wire::Message::default(),
+        };
+        if self.is_beside(side) {
+            // The client walks past such lines; what they cost was paid all the same.
+            if kind == "assistant" {
+                spend(line, &record, &message, at, Some("subagent"), facts);
+            }
+            return Ok(());
+        }
+        link(line, &kind, &uuid, &record, at, facts);
+        self.watch(&kind, &record, &message, facts);
+        // An agent's result sums up what stands in its own log.
+        if kind == "user"
+            && facts.tells_refusals()
+            && wire::read::<wire::AgentResult<'_>>(record.tool_use_result)
+                .is_some_and(|result| result.usage.is_some())
+        {
+            facts.refuse(json::index(line), at, Refusal::Sum);
+        }
+        match kind.as_ref() {
+            "user" if !facts.keeps_path() => {}
+            "user" => user(line, &uuid, &record, &message, facts),
+            "assistant" => assistant(line, &record, &message, at, facts),
+            "system" => system(line, &uuid, &record, facts),
+            "progress" => {
+                facts.state(json::index(line), Fact::Hollow);
+                progress(line, &record, at, facts);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
     /// No line is a header: the session is what its records say of it.
     fn header(&mut self, record: &wire::Record<'_>, at: Option<DateTime<Utc>>, facts: &mut Facts) {
         let Some(session) = text(record.session_id) else { return };
@@ -181,22 +231,24 @@ impl ClaudeReader {
 
     /// A stream that was cut looks like a finished answer but for its count of output, which is the opening one: the
     /// client goes on behind a line of its own, or says so.
-    fn watch(&mut self, kind: &str, record: &wire::Record<'_>, facts: &mut Facts) {
+    fn watch(
+        &mut self,
+        kind: &str,
+        record: &wire::Record<'_>,
+        message: &wire::Message<'_>,
+        facts: &mut Facts,
+    ) {
         let cut = |key: Key, facts: &mut Facts| {
             let same = |usage: &&mut Usage| usage.key == key && usage.tokens.output <= PLACEHOLDER;
             for usage in facts.usages.iter_mut().rev().take(NEAR).filter(same) {
                 usage.provisional = true;
             }
         };
-        let message: wire::Message<'_> = match kind {
-            "assistant" => wire::read(record.message).unwrap_or_default(),
-            "user" => {
-                let meta = is_true(record.is_meta);
-                self.answer = self.answer.take().filter(|_| meta).map(|(key, _)| (key, true));
-                return;
-            }
+        match kind {
+            "assistant" => {}
+            "user" => return self.asked(is_true(record.is_meta)),
             _ => return,
-        };
+        }
         let before = self.answer.take();
         if is_true(record.truncated_after_output)
             && let Some((key, _)) = before
@@ -313,12 +365,17 @@ fn inherited(record: &wire::Record<'_>) -> bool {
     record.forked_from.is_some() || owner.is_some() && owner != text(record.session_id)
 }
 
-fn user(line: Line<'_>, uuid: &str, record: &wire::Record<'_>, facts: &mut Facts) {
+fn user(
+    line: Line<'_>,
+    uuid: &str,
+    record: &wire::Record<'_>,
+    message: &wire::Message<'_>,
+    facts: &mut Facts,
+) {
     let number = json::index(line);
-    let message: wire::Message<'_> = wire::read(record.message).unwrap_or_default();
     let said = Fact::Said(Role::User, place(line, message.content));
     let mut results = 0;
-    for block in blocks_of(&message, "tool_result") {
+    for block in blocks_of(message, "tool_result") {
         let call = facts.id(&text(block.tool_use_id).unwrap_or_default());
         let made_up = wire::begins(block.content, "[Tool call interrupted:");
         facts.state(number, Fact::Answered { call, made_up });
@@ -377,6 +434,7 @@ fn blocks_of<'a>(
 fn assistant(
     line: Line<'_>,
     record: &wire::Record<'_>,
+    message: &wire::Message<'_>,
     at: Option<DateTime<Utc>>,
     facts: &mut Facts,
 ) {
@@ -385,12 +443,14 @@ fn assistant(
         // Shown to the user, never sent.
         return facts.state(number, Fact::Answering(Some(Ending::Failed)));
     }
-    let message: wire::Message<'_> = wire::read(record.message).unwrap_or_default();
     let said = Fact::Said(Role::Assistant, place(line, message.content));
     if is(message.model, "<synthetic>") {
         // What the client puts where an answer is missing, before it goes on.
         facts.state(number, said);
         return facts.state(number, Fact::Closed { turn: None, how: Ending::Interrupted });
+    }
+    if !facts.keeps_path() {
+        return spend(line, record, message, at, None, facts);
     }
     let blocks = wire::blocks(message.content);
     let calls = blocks.iter().filter(|block| is(block.kind, "tool_use"));
@@ -423,7 +483,7 @@ fn assistant(
             "a thinking block without its text, signature kept: the provider may refuse it";
         facts.findings.push(Finding::new(Code::ThinkingEmpty, message).on(line.number()));
     }
-    spend(line, record, record.message, at, None, facts);
+    spend(line, record, message, at, None, facts);
 }
 
 fn system(line: Line<'_>, uuid: &str, record: &wire::Record<'_>, facts: &mut Facts) {
@@ -497,7 +557,8 @@ fn progress(
     let data: wire::Progress<'_> = wire::read(record.data).unwrap_or_default();
     let inner: wire::Record<'_> = wire::read(data.message).unwrap_or_default();
     if is(inner.kind, "assistant") {
-        spend(line, record, inner.message.or(data.message), at, Some("subagent"), facts);
+        let message = wire::read(inner.message.or(data.message)).unwrap_or_default();
+        spend(line, record, &message, at, Some("subagent"), facts);
     }
 }
 
@@ -505,12 +566,11 @@ fn progress(
 fn spend(
     line: Line<'_>,
     record: &wire::Record<'_>,
-    message: Option<&RawValue>,
+    message: &wire::Message<'_>,
     at: Option<DateTime<Utc>>,
     kind: Option<&str>,
     facts: &mut Facts,
 ) {
-    let message: wire::Message<'_> = wire::read(message).unwrap_or_default();
     let Some(usage) = wire::read::<wire::Usage<'_>>(message.usage) else { return };
     if is(message.model, "<synthetic>") {
         return facts.refuse(json::index(line), at, Refusal::Synthetic);

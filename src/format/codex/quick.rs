@@ -38,8 +38,17 @@ const EVENTS: &[&str] = &[
     "thread_settings_applied",
 ];
 
-/// The line, if it is one of those that can be read like this. `counted`: whether what was paid is to be known.
-pub(super) fn line(bytes: &[u8], counted: bool) -> Option<Line<'_>> {
+/// What is to be known.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted {
+    /// What was paid.
+    pub usages: bool,
+    /// What was said.
+    pub path: bool,
+}
+
+/// The line, if it is one of those that can be read like this.
+pub(super) fn line(bytes: &[u8], wanted: Wanted) -> Option<Line<'_>> {
     let mut scan = Scan::of(bytes);
     let (mut timestamp, mut ordinal, mut kind, mut payload) = (None, None, None, None);
     scan.object(|scan, key| {
@@ -57,9 +66,9 @@ pub(super) fn line(bytes: &[u8], counted: bool) -> Option<Line<'_>> {
     }
     let (timestamp, kind, payload) = (timestamp?, kind?, payload?);
     let states = match kind {
-        "response_item" => payload.item()?,
-        "event_msg" => payload.event(counted)?,
-        "token_usage_record" if !counted => States::Nothing,
+        "response_item" => payload.item(wanted)?,
+        "event_msg" => payload.event(wanted)?,
+        "token_usage_record" if !wanted.usages => States::Nothing,
         "world_state" | "inter_agent_communication_metadata" => States::Nothing,
         _ => return None,
     };
@@ -136,19 +145,25 @@ impl<'a> Payload<'a> {
         Some(payload)
     }
 
-    fn item(self) -> Option<States<'a>> {
+    fn may_be_ours(&self) -> bool {
+        self.role == Some("developer") && self.id.is_some_and(|id| id.contains("5e55c71"))
+    }
+
+    fn item(self, wanted: Wanted) -> Option<States<'a>> {
         match wire::shape(self.kind.unwrap_or_default()) {
             Shape::Message if self.role == Some("assistant") => {
                 Some(States::Answer(self.id, self.content))
             }
+            // What a ledger keeps of messages is whether they are ours.
+            Shape::Message if !wanted.path && !self.may_be_ours() => Some(States::Nothing),
             Shape::Message => None,
             shape => Some(States::Item(shape, self.call, self.whole)),
         }
     }
 
-    fn event(self, counted: bool) -> Option<States<'a>> {
+    fn event(self, wanted: Wanted) -> Option<States<'a>> {
         let kind = self.kind.unwrap_or_default();
-        let counts = counted && kind == "token_count";
+        let counts = wanted.usages && kind == "token_count";
         let states = self.turn.map_or(States::Nothing, States::During);
         (!counts && !EVENTS.contains(&kind)).then_some(states)
     }
@@ -162,7 +177,7 @@ mod tests {
         let text = format!(
             r#"{{"timestamp":"t","ordinal":3,"type":"response_item","payload":{payload}}}"#
         );
-        let line = line(text.as_bytes(), true)?;
+        let line = line(text.as_bytes(), Wanted { usages: true, path: true })?;
         assert_eq!(line.ordinal, Some(3));
         Some(match line.states {
             States::Nothing | States::During(_) => "nothing",

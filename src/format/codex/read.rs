@@ -1,6 +1,7 @@
 //! Codex's lines as facts.
 
 use chrono::{DateTime, Utc};
+use memchr::memmem;
 use serde::de::Error as _;
 use serde_json::value::RawValue;
 
@@ -73,8 +74,8 @@ impl Reader for CodexReader {
         if self.bare {
             return self.bare_item(line, facts);
         }
-        if let Some(quick) = quick::line(line.bytes, facts.keeps_usages()).filter(|_| !self.closely)
-        {
+        let wanted = quick::Wanted { usages: facts.keeps_usages(), path: facts.keeps_path() };
+        if let Some(quick) = quick::line(line.bytes, wanted).filter(|_| !self.closely) {
             self.quick(line, &quick, facts);
             return Ok(());
         }
@@ -471,6 +472,9 @@ impl CodexReader {
             Tally::compaction(&response.0, facts);
         }
         facts.state(number, Fact::Compacted { kept: None });
+        if !facts.keeps_path() && !compacted.replacement_history.is_some_and(may_be_ours) {
+            return;
+        }
         for raw in list {
             let Ok(item) = serde_json::from_str::<wire::Payload<'_>>(raw.get()) else { continue };
             match wire::shape(item.kind.as_ref().map_or("", |kind| kind.0.as_ref())) {
@@ -480,6 +484,12 @@ impl CodexReader {
             }
         }
     }
+}
+
+/// Whether a message of ours may stand somewhere in a value.
+fn may_be_ours(raw: &RawValue) -> bool {
+    let bytes = raw.get().as_bytes();
+    [&b"5e55c71"[..], b"\\u00"].iter().any(|part| memmem::find(bytes, part).is_some())
 }
 
 /// The id of a message.

@@ -5,6 +5,7 @@
 
 pub(super) mod history;
 mod layout;
+mod quick;
 pub(super) mod read;
 pub(super) mod record;
 pub(super) mod wire;

@@ -7,7 +7,7 @@ use serde::de::Error as _;
 use serde_json::value::RawValue;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::wire;
+use super::{quick, wire};
 use crate::{
     fact::{Carrier, Ending, Fact, Facts, Header, Id, Role, Tokens, Usage},
     finding::{Code, Finding, Severity},
@@ -37,6 +37,10 @@ impl Reader for PiReader {
         }
         if facts.header.is_none() {
             return read_header(line, facts);
+        }
+        let numbered = facts.header.as_ref().is_some_and(|header| header.version < 2);
+        if !facts.keeps_path() && !numbered && quick::is_silent(line.bytes) {
+            return Ok(());
         }
         let entry: wire::Entry<'_> = serde_json::from_slice(line.bytes)?;
         if entry.kind.0 == "session" {
