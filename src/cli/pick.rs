@@ -271,11 +271,6 @@ impl Opened {
     }
 }
 
-/// The log of a parent: the path given, that file name beside the child, then its id in the stores and beside the child.
-pub fn find_parent(run: &Run, parent: &str, child: Option<&Path>) -> Result<PathBuf> {
-    find_parent_among(run, parent, child, &mut Vec::new())
-}
-
 /// The log of a parent that is named by a path: that file, or one of its name beside the child.
 pub fn parent_file(parent: &str, child: Option<&Path>) -> Option<PathBuf> {
     let path = Path::new(parent);
@@ -284,6 +279,11 @@ pub fn parent_file(parent: &str, child: Option<&Path>) -> Option<PathBuf> {
     }
     let beside = child.and_then(Path::parent)?.join(path.file_name()?);
     (beside.is_file() && Some(beside.as_path()) != child).then_some(beside)
+}
+
+/// The log of a parent: the path given, that file name beside the child, then its id in the stores and beside the child.
+pub fn find_parent(run: &Run, parent: &str, child: Option<&Path>) -> Result<PathBuf> {
+    find_parent_among(run, parent, child, &mut Vec::new())
 }
 
 /// The same; `around` remembers the stores around children from call to call.
