@@ -1,8 +1,18 @@
 //! Chains of zstd frames: DSH writes one for the header line and one per batch, each with a checksum.
 
-use std::io::{self, BufRead, Read, Write};
+use std::{
+    cell::Cell,
+    io::{self, BufRead, Read, Write},
+};
 
 use crate::error::{Error, Result};
+
+/// A frame may hold so many bytes, or [`SWELLS`] times as many as it has in the file. Logs are packed ten or fifty times
+/// over; a frame beyond both is made to fill a disk.
+const PLENTY: u64 = 256 * 1024 * 1024;
+
+/// See [`PLENTY`].
+const SWELLS: u64 = 1000;
 
 const MAGIC: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
 
@@ -22,6 +32,8 @@ pub(super) enum Fault {
     Incomplete,
     /// The decoder refuses.
     Corrupt(String),
+    /// It goes on beyond all measure.
+    TooLarge,
 }
 
 pub(super) fn is_magic(bytes: [u8; 4]) -> bool {
@@ -31,7 +43,7 @@ pub(super) fn is_magic(bytes: [u8; 4]) -> bool {
 /// Counts what a decoder takes from the file.
 struct Counted<'a, R> {
     inner: &'a mut R,
-    taken: u64,
+    taken: &'a Cell<u64>,
     ended: bool,
 }
 
@@ -51,15 +63,17 @@ impl<R: BufRead> BufRead for Counted<'_, R> {
     }
 
     fn consume(&mut self, amount: usize) {
-        self.taken += amount as u64;
+        self.taken.set(self.taken.get() + amount as u64);
         self.inner.consume(amount);
     }
 }
 
 /// Decodes the frame that `input` stands at. An error is one of reading or writing; a bad frame is a fault.
 pub(super) fn decode(input: &mut impl BufRead, out: &mut impl Write) -> io::Result<Frame> {
-    let mut counted = Counted { inner: input, taken: 0, ended: false };
+    let taken = Cell::new(0);
+    let mut counted = Counted { inner: input, taken: &taken, ended: false };
     let mut decoded = 0;
+    let mut swells = false;
     let fault = {
         let mut frame = zstd::stream::read::Decoder::with_buffer(&mut counted)?.single_frame();
         let mut buffer = vec![0; 64 * 1024];
@@ -69,15 +83,22 @@ pub(super) fn decode(input: &mut impl BufRead, out: &mut impl Write) -> io::Resu
                 Ok(len) => {
                     out.write_all(&buffer[..len])?;
                     decoded += len as u64;
+                    if decoded > PLENTY && decoded / SWELLS > taken.get() {
+                        swells = true;
+                        break None;
+                    }
                 }
                 Err(error) if error.raw_os_error().is_some() => return Err(error),
                 Err(error) => break Some(error.to_string()),
             }
         }
     };
-    let fault =
-        fault.map(|why| if counted.ended { Fault::Incomplete } else { Fault::Corrupt(why) });
-    Ok(Frame { encoded: counted.taken, decoded, fault })
+    let fault = match fault {
+        Some(_) if counted.ended => Some(Fault::Incomplete),
+        Some(why) => Some(Fault::Corrupt(why)),
+        None => swells.then_some(Fault::TooLarge),
+    };
+    Ok(Frame { encoded: taken.get(), decoded, fault })
 }
 
 /// `bytes` as one frame with a checksum, as DSH writes each batch.

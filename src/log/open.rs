@@ -74,7 +74,8 @@ impl Log {
         let failed = || Error::io("read", path.unwrap_or(Path::new("-")));
         let mut magic = [0; 4];
         file.rewind().map_err(failed())?;
-        let got = file.read(&mut magic).map_err(failed())?;
+        // What has no size has no bytes; some files of the system never give any, and are waited for in vain.
+        let got = if stamp.size == 0 { 0 } else { file.read(&mut magic).map_err(failed())? };
         file.seek(SeekFrom::Start(0)).map_err(failed())?;
         let mut findings = Vec::new();
         let (file, len, encoding) = if got == 4 && frames::is_magic(magic) {
@@ -118,9 +119,19 @@ fn unpack(packed: impl Read, findings: &mut Vec<Finding>) -> io::Result<(File, u
     let mut len = 0;
     while !input.fill_buf()?.is_empty() {
         let frame = frames::decode(&mut input, &mut plain)?;
+        if matches!(frame.fault, Some(frames::Fault::TooLarge)) {
+            // What it begins with is not the log's either.
+            plain.set_len(len)?;
+            let message = format!(
+                "the frame at byte {at} holds more than 256 MiB and than 1,000 times its own size"
+            );
+            let finding = Finding::new(Code::RecordTooLarge, message);
+            findings.push(Finding { byte: Some(at), ..finding });
+            break;
+        }
         len += frame.decoded;
         match frame.fault {
-            None => at += frame.encoded,
+            None | Some(frames::Fault::TooLarge) => at += frame.encoded,
             Some(frames::Fault::Incomplete) => {
                 let message =
                     "the last frame is not complete: a write in progress, or one that was cut";

@@ -42,7 +42,8 @@ impl Glance {
     /// Looks at the log at `path`. None where no client is known to have written it.
     #[must_use]
     pub fn at(path: &Path) -> Option<Self> {
-        let meta = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
+        // What has no size has no header, and may be a file of the system that is waited for in vain.
+        let meta = fs::metadata(path).ok().filter(|meta| meta.is_file() && meta.len() > 0)?;
         let (head, tail) = ends(path).ok()?;
         let format = format::of(&Head(&head))?;
         let mut facts = Facts::new(Keep::Path);

@@ -6,6 +6,7 @@ mod forks;
 mod helps;
 mod hints;
 mod home;
+mod hostile;
 mod lists;
 mod merges;
 mod pages;

@@ -101,4 +101,9 @@ impl Random {
         self.0 ^= self.0 >> 31;
         self.0
     }
+
+    /// A number below `end`, which is not zero.
+    pub fn below(&mut self, end: usize) -> usize {
+        usize::try_from(self.next() % end as u64).expect("below a usize")
+    }
 }

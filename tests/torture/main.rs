@@ -3,6 +3,7 @@
 //! Without more, the numbers of each change (minutes); with `SESSCTL_TORTURE=long` those of `just torture`. A word on the
 //! command line runs the attacks whose name holds it. The table at the end is what `docs/reliability.md` quotes.
 
+mod damage;
 mod faults;
 mod full;
 mod kills;
@@ -55,6 +56,13 @@ impl Row {
         self
     }
 
+    /// The same under a name.
+    #[must_use]
+    pub fn named(mut self, attack: impl Into<String>) -> Self {
+        self.attack = attack.into();
+        self
+    }
+
     /// Notes a broken promise.
     pub fn lose(&mut self, what: impl Into<String>) {
         self.losses.push(what.into());
@@ -64,8 +72,13 @@ impl Row {
 /// An attack: its name, and what it does.
 type Attack = (&'static str, fn(Form) -> Vec<Row>);
 
-const ATTACKS: [Attack; 4] =
-    [("faults", faults::run), ("kills", kills::run), ("full", full::run), ("races", races::run)];
+const ATTACKS: [Attack; 5] = [
+    ("faults", faults::run),
+    ("kills", kills::run),
+    ("full", full::run),
+    ("races", races::run),
+    ("damage", damage::run),
+];
 
 fn main() {
     let words: Vec<String> =

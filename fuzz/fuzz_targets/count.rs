@@ -1,0 +1,20 @@
+//! What is only counted is counted as what is read.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use sessctl::{format, log::Log, session::Session};
+
+fuzz_target!(|data: &[u8]| {
+    let Some((client, bytes)) = data.split_first() else { return };
+    let wanted = format::ALL.get(usize::from(*client)).copied();
+    let log = || Log::spool(bytes).expect("memory can be read");
+    let full = Session::read_usages(log(), wanted);
+    let scan = Session::read_ledger(log(), wanted);
+    let spent = |session: &Session| -> u64 {
+        session.facts.usages.iter().map(|usage| usage.tokens.total()).sum()
+    };
+    match (full, scan) {
+        (Ok(full), Ok(scan)) => assert_eq!(spent(&full), spent(&scan)),
+        (full, scan) => assert_eq!(full.is_ok(), scan.is_ok()),
+    }
+});
