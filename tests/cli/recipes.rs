@@ -96,9 +96,20 @@ fn damaged_logs_are_listed() {
 }
 
 #[test]
-fn the_share_of_side_sessions_is_one_line() {
+fn an_audit_fails_over_its_budget() {
     let shell = Shell::new();
     shell.home.pi();
+    let within = shell.run("audit.sh", &["5Mtok", "2026-01-01"]);
+    assert_eq!(within.exit, 0, "{}{}", within.out, within.err);
+    assert!(within.out.contains("main"), "{}", within.out);
+    let over = shell.run("audit.sh", &["1tok", "2026-01-01"]);
+    assert_eq!(over.exit, 1, "{}{}", over.out, over.err);
+    assert!(
+        over.out.contains("main") && over.err.contains("OVER_BUDGET"),
+        "{}{}",
+        over.out,
+        over.err
+    );
     if shell.jq {
         let share = shell.run("aside-share.sh", &[]).out;
         let numbers: Vec<u64> =
