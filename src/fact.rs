@@ -8,7 +8,7 @@ use std::{collections::HashSet, sync::Arc};
 use chrono::{DateTime, Utc};
 use string_interner::{StringInterner, backend::StringBackend, symbol::SymbolU32};
 
-use xxhash_rust::xxh3::xxh3_128;
+use twox_hash::XxHash3_128;
 
 use crate::{
     finding::{Code, Finding},
@@ -378,7 +378,7 @@ pub struct Key(pub u128);
 
 impl From<String> for Key {
     fn from(text: String) -> Self {
-        Self(xxh3_128(text.as_bytes()))
+        Self(XxHash3_128::oneshot(text.as_bytes()))
     }
 }
 

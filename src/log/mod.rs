@@ -17,7 +17,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+use twox_hash::{XxHash3_64, XxHash3_128};
 
 pub use draft::Draft;
 pub use frames::compress;
@@ -165,11 +165,11 @@ impl Log {
     #[must_use]
     pub fn digest_of(&self, lines: &[u32]) -> Option<u128> {
         let digests = self.digests.as_ref()?;
-        let mut hash = Xxh3::new();
+        let mut hash = XxHash3_128::new();
         for line in lines {
-            hash.update(&digests.get(*line as usize)?.to_le_bytes());
+            hash.write(&digests.get(*line as usize)?.to_le_bytes());
         }
-        Some(hash.digest128())
+        Some(hash.finish_128())
     }
 
     /// As many of `lines` as have at most `size` bytes together, but at least one.
@@ -190,7 +190,7 @@ impl Log {
             let Range { start, end } = self.range(line..line + 1);
             let len = usize::try_from(end - start).unwrap_or(usize::MAX);
             let Some((own, behind)) = rest.split_at_checked(len) else { return false };
-            if digests.get(line) != Some(&xxh3_64(own)) {
+            if digests.get(line) != Some(&XxHash3_64::oneshot(own)) {
                 return false;
             }
             rest = behind;
@@ -315,7 +315,7 @@ impl Log {
     fn line_at(&mut self, start: u64, whole: &[u8]) {
         self.starts.push(start);
         if let Some(digests) = &mut self.digests {
-            digests.push(xxh3_64(whole));
+            digests.push(XxHash3_64::oneshot(whole));
         }
     }
 

@@ -7,7 +7,7 @@ use std::{
 };
 
 use chrono::{DateTime, Utc};
-use xxhash_rust::xxh3::xxh3_128;
+use twox_hash::XxHash3_128;
 
 use super::Session;
 use crate::fact::{Carrier, Claim, Fact, Key, Refused, Telling, Tokens, Usage};
@@ -349,5 +349,5 @@ impl<'a> Family<'a> {
 /// What a completion is known by on every machine.
 #[must_use]
 pub fn key(client: &str, key: Key) -> u128 {
-    xxh3_128(format!("{client}\0{:032x}", key.0).as_bytes())
+    XxHash3_128::oneshot(format!("{client}\0{:032x}", key.0).as_bytes())
 }

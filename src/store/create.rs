@@ -131,7 +131,7 @@ fn publish(temporary: NamedTempFile, path: &Path) -> Result<()> {
 /// How temporary files of `path` begin, so that those which a crash left can be told from others.
 fn prefix(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().as_encoded_bytes();
-    format!(".sessctl-{:016x}-", xxhash_rust::xxh3::xxh3_64(name))
+    format!(".sessctl-{:016x}-", twox_hash::XxHash3_64::oneshot(name))
 }
 
 /// Removes what a crash left of an earlier attempt to write `path`. Only for a child that nobody else can be writing.

@@ -3,8 +3,9 @@
 //!
 //! What states more is read by the structs of [`super::wire`], which say what a line means.
 
+use std::hash::{DefaultHasher, Hasher as _};
+
 use memchr::memmem;
-use xxhash_rust::xxh3::Xxh3Default;
 
 use crate::format::scan::Scan;
 
@@ -28,7 +29,7 @@ pub(super) fn line(bytes: &[u8]) -> Option<Line<'_>> {
     let mut scan = Scan::of(bytes);
     let (mut kind, mut subtype, mut uuid) = (None, None, None);
     let (mut meta, mut side, mut data): (bool, bool, &[u8]) = (false, false, b"");
-    let mut session = Xxh3Default::new();
+    let mut session = DefaultHasher::new();
     let mut seen = 0_u64; // a key that comes twice is not for us to judge
     scan.object(|scan, key| {
         let bit = field(key);
@@ -41,8 +42,8 @@ pub(super) fn line(bytes: &[u8]) -> Option<Line<'_>> {
             SIDE..=REQUESTER => {
                 let value = scan.value()?;
                 side |= bit == SIDE && value == b"true";
-                session.update(&[b'\0', bit]);
-                session.update(value);
+                session.write(&[b'\0', bit]);
+                session.write(value);
             }
             UNKNOWN => return scan.value().map(|_| ()),
             _ => scan.value().map(|_| ())?,
@@ -64,7 +65,7 @@ pub(super) fn line(bytes: &[u8]) -> Option<Line<'_>> {
         _ => true,
     };
     let linked = uuid.is_some();
-    scan.ends().then(|| Line { kind, silent, session: session.digest(), meta, side, linked })
+    scan.ends().then(|| Line { kind, silent, session: session.finish(), meta, side, linked })
 }
 
 const TYPE: u8 = 0;

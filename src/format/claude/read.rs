@@ -5,7 +5,7 @@ use std::{borrow::Cow, collections::BTreeMap};
 use chrono::{DateTime, Utc};
 use serde::de::Error as _;
 use serde_json::value::RawValue;
-use xxhash_rust::xxh3::xxh3_64;
+use twox_hash::XxHash3_64;
 
 use super::{
     quick,
@@ -331,7 +331,7 @@ fn link(
     let id = facts.id(uuid);
     let parent = text(record.parent_uuid).map(|parent| facts.id(&parent));
     let stamp = text(record.timestamp).unwrap_or_default();
-    let stamp = u32::try_from(xxh3_64(stamp.as_bytes()) >> 32).unwrap_or_default();
+    let stamp = u32::try_from(XxHash3_64::oneshot(stamp.as_bytes()) >> 32).unwrap_or_default();
     let older = inherited(record);
     facts.state(number, Fact::Linked { id, parent, stamp, older });
     if let Some(session) = text(record.session_id) {

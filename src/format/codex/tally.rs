@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use chrono::{DateTime, Utc};
-use xxhash_rust::xxh3::xxh3_128;
+use twox_hash::XxHash3_128;
 
 use super::{millis_of, wire};
 use crate::{
@@ -231,7 +231,7 @@ impl Tally {
             Some(_) => String::new(),
             None => at.map_or_else(String::new, |at| at.to_rfc3339()),
         };
-        let figures = xxh3_128(figures.as_bytes());
+        let figures = XxHash3_128::oneshot(figures.as_bytes());
         let usage = Usage {
             line,
             key: figures_key(&owner, figures, &moment),

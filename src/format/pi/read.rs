@@ -5,7 +5,7 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use serde::de::Error as _;
 use serde_json::value::RawValue;
-use xxhash_rust::xxh3::xxh3_64;
+use twox_hash::XxHash3_64;
 
 use super::{quick, wire};
 use crate::{
@@ -94,8 +94,10 @@ impl PiReader {
             }
             let session = facts.header.as_ref().map_or("", |header| header.id.as_str());
             let nth = u64::try_from(self.made.len()).unwrap_or(u64::MAX);
-            let made =
-                format!("{:08x}", xxh3_64(session.as_bytes()).wrapping_add(nth) & 0xFFFF_FFFF);
+            let made = format!(
+                "{:08x}",
+                XxHash3_64::oneshot(session.as_bytes()).wrapping_add(nth) & 0xFFFF_FFFF
+            );
             let parent = self.made.last().copied().filter(|_| nth > 1);
             let id = facts.id(&made);
             self.made.push(id);
@@ -104,12 +106,12 @@ impl PiReader {
             let Some(id) = &entry.id else {
                 return Err(serde_json::Error::custom("an entry without an id").into());
             };
-            self.last = xxh3_64(id.0.as_bytes());
+            self.last = XxHash3_64::oneshot(id.0.as_bytes());
             (facts.id(&id.0), entry.parent_id.as_ref().map(|parent| facts.id(&parent.0)))
         };
         let text = entry.timestamp.as_ref().map_or("", |text| text.0.as_ref());
         let older = inherited(entry, facts);
-        let stamp = u32::try_from(xxh3_64(text.as_bytes()) >> 32).unwrap_or_default();
+        let stamp = u32::try_from(XxHash3_64::oneshot(text.as_bytes()) >> 32).unwrap_or_default();
         facts.state(json::index(line), Fact::Linked { id, parent, stamp, older });
         Ok(id)
     }

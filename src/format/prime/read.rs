@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use memchr::memmem;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use xxhash_rust::xxh3::xxh3_64;
+use twox_hash::XxHash3_64;
 
 use super::super::{
     Fault, Reader,
@@ -110,7 +110,9 @@ impl PrimeReader {
     fn attribute(&mut self, line: Line<'_>, told: &Attribution<'_>, facts: &mut Facts) {
         let child = read::tokens(&told.child_usage);
         let cost = dollars(&told.child_usage);
-        if let Some(answer) = self.answers.get_mut(&xxh3_64(told.target_id.0.as_bytes())) {
+        if let Some(answer) =
+            self.answers.get_mut(&XxHash3_64::oneshot(told.target_id.0.as_bytes()))
+        {
             answer.children.0.add(&child);
             answer.children.1 += cost.unwrap_or(0);
             let (written, paid) = answer.written;
