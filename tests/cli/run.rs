@@ -690,6 +690,14 @@ fn start(desk: &Desk, args: &[&str], slow: &str) -> Child {
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
+/// Whether a signal is ignored by whoever started the tests: no shell can trap it then.
+fn ignored(number: i32) -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    mask >> (number - 1) & 1 == 1
+}
+
 /// Sends a signal by name.
 fn signal(name: &str, process: u32) {
     let _ = std::process::Command::new("kill").args(["-s", name, &process.to_string()]).status();
@@ -698,11 +706,15 @@ fn signal(name: &str, process: u32) {
 #[test]
 fn a_signal_ends_the_client_first_and_leaves_a_session_that_can_be_asked_again() {
     for (name, number) in [("INT", 2), ("TERM", 15), ("HUP", 1)] {
+        if ignored(number) {
+            eprintln!("SIG{name} is ignored here, as in a job in the background: not tried");
+            continue;
+        }
         let desk = Desk::new();
         let before = desk.bytes();
         let told = desk.home.path("told");
         let body = format!(
-            "trap 'echo {name} > {}; exit 1' {name}\necho > $HOME/started\nwhile :; do sleep 0.02; done\n",
+            "trap 'echo {name} > {}; exit 1' {name}\necho > $HOME/started\nn=0; while [ $n -lt 3000 ]; do sleep 0.02; n=$((n+1)); done\n",
             word(&told)
         );
         let waits = program(&desk.home, "waiting-pi", &body);
