@@ -49,6 +49,11 @@ ratios size="256":
     cargo build --release
     benches/ratios.sh target/release/sessctl {{size}}
 
+# CPU and memory of usage over a home, beside a byte filter's (rg, else grep)
+usage size="1024":
+    cargo build --release
+    benches/usage.sh target/release/sessctl {{size}}
+
 # The whole loop with real clients against APIs on loopback: CLAUDE_BIN, CODEX_BIN and PI_BIN say where they are
 real-clients *clients:
     cargo build --release

@@ -122,7 +122,10 @@ impl Intake {
             let finding = if finding.line.is_none() { finding.on(line.number()) } else { finding };
             self.findings.push(finding);
         }
-        if self.reader.is_plain() || memmem::find(line.bytes, b"\\u").is_none() {
+        if !facts.keeps_path()
+            || self.reader.is_plain()
+            || memmem::find(line.bytes, b"\\u").is_none()
+        {
             return Ok(());
         }
         if let Some(at) = salvage::lone_surrogate(line.bytes) {

@@ -85,6 +85,10 @@ impl Reader for ClaudeReader {
             }
             return Ok(());
         }
+        if let Some((record, message)) = quick.answer.filter(|_| known) {
+            self.answered(line, quick.side, &record, &message, facts);
+            return Ok(());
+        }
         let before = (!known).then(|| self.whose(facts));
         self.take_apart(line, facts)?;
         match before {
@@ -126,6 +130,23 @@ impl ClaudeReader {
     /// Somebody speaks to the model.
     fn asked(&mut self, meta: bool) {
         self.answer = self.answer.take().filter(|_| meta).map(|(key, _)| (key, true));
+    }
+
+    /// What a ledger keeps of an answer whose session is known.
+    fn answered(
+        &mut self,
+        line: Line<'_>,
+        side: bool,
+        record: &wire::Record<'_>,
+        message: &wire::Message<'_>,
+        facts: &mut Facts,
+    ) {
+        let at = text(record.timestamp).as_deref().and_then(json::moment);
+        if self.is_beside(side) {
+            return spend(line, record, message, at, Some("subagent"), facts);
+        }
+        self.watch("assistant", record, message, facts);
+        assistant(line, record, message, at, facts);
     }
 
     fn take_apart(&mut self, line: Line<'_>, facts: &mut Facts) -> Result<(), Fault> {
