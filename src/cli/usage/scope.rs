@@ -151,7 +151,7 @@ impl Scope {
             if sessions.contains(parent.as_ref()) {
                 continue;
             }
-            let found = if args.what.is_empty() {
+            let found = if args.what.is_empty() && self.adopts {
                 // Every session of the stores is at hand; who is not among them has a file elsewhere, or none.
                 parent_file(parent, Some(path))
             } else {
