@@ -1,11 +1,13 @@
 //! Whole lines to a living log, or not at all.
 
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{File, OpenOptions},
     io::{self, Write},
-    os::unix::fs::FileExt,
+    os::unix::fs::{FileExt, OpenOptionsExt},
     path::Path,
 };
+
+use rustix::{fs::OFlags, io::Errno};
 
 use super::{holder, lock::Held};
 use crate::{
@@ -24,9 +26,6 @@ pub fn append(
     torn: bool,
     _held: &Held,
 ) -> Result<()> {
-    if fs::symlink_metadata(path).is_ok_and(|meta| meta.is_symlink()) {
-        return Err(Error::SymlinkRefused(path.into()));
-    }
     let mut text = Vec::new();
     if torn {
         text.push(b'\n');
@@ -36,11 +35,16 @@ pub fn append(
         text.push(b'\n');
     }
     let bytes = if encoding == Encoding::Zstd { compress(&text)? } else { text };
+    // The system itself must not follow a link: one that is put there between a look and the opening would be followed.
     let file = OpenOptions::new()
         .read(true)
         .append(true)
+        .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
         .open(path)
-        .map_err(Error::io("append to", path))?;
+        .map_err(|error| match error.raw_os_error() {
+            Some(code) if code == Errno::LOOP.raw_os_error() => Error::SymlinkRefused(path.into()),
+            _ => Error::io("append to", path)(error),
+        })?;
     let failed = || Error::io("append to", path);
     if Stamp::of(&file).map_err(failed())? != stamp {
         return Err(Error::SourceChanged { path: path.into(), what: "somebody wrote to it" });
