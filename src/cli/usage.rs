@@ -189,13 +189,17 @@ pub(super) fn run(run: &Run, args: &Args, output: &Output) -> Result<Answer> {
         None => None,
     };
     let cost = args.cost;
+    let json_rows = rows.iter().map(|row| json_row(row, &by, cost)).collect();
+    // Of a session people want to see what stands beside it.
+    let family = !adopts && by == [By::Session] && !args.csv;
+    let rows = if family { table::under_parents(rows, &ledger.completions) } else { rows };
     let counted = Counted {
         completions: sum.completions,
         totals: Totals::of(&sum, cost),
         cost: cost.then(|| Cost::of(&sum.money)),
         unpriced_tokens: cost.then_some(sum.money.unpriced),
         price_version: version.filter(|_| cost),
-        rows: rows.iter().map(|row| json_row(row, &by, cost)).collect(),
+        rows: json_rows,
         copied: Copied { records: ledger.copied.0, total: ledger.copied.1 },
         unrecorded: ledger.unrecorded,
         lower_bound: ledger.lower_bound(),

@@ -1,4 +1,4 @@
-use std::fs;
+use std::{fs, path::Path};
 
 use crate::home::{Home, PI_ID, word};
 
@@ -117,4 +117,27 @@ fn a_file_that_is_no_session_is_never_counted_as_nothing() {
     fs::write(&cut, &fs::read(&cut).unwrap()[..40]).unwrap();
     let report = home.report(0, &["usage", "."]);
     assert_eq!((&report["files"], &report["unread"]), (&1.into(), &1.into()));
+}
+
+#[test]
+fn side_transcripts_stand_under_their_parent() {
+    let home = Home::new();
+    let root = "01a2282d-9435-71aa-9554-b510a3eabc16";
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/prime/.prime");
+    for entry in walkdir::WalkDir::new(&folder).into_iter().map(Result::unwrap) {
+        if entry.file_type().is_file() {
+            let below = entry.path().strip_prefix(&folder).unwrap().to_str().unwrap();
+            home.copy(&format!("prime/.prime/{below}"), &format!(".prime/{below}"));
+        }
+    }
+    let table = home.run(&["usage", root]).out;
+    let rows: Vec<&str> = table.lines().filter(|line| line.contains("01a2282d-")).collect();
+    let depths: Vec<usize> =
+        rows.iter().map(|row| row.chars().take_while(|c| *c == ' ').count() / 2).collect();
+    // The session, a pane, a child with a child of its own, two panes more.
+    assert_eq!(depths, [0, 1, 1, 2, 1, 1], "{table}");
+    assert!(rows[0].contains(root), "{table}");
+    let json = home.report(0, &["usage", root]);
+    assert_eq!(json["rows"][0]["session"], root);
+    assert_eq!(json["totals"]["total"], 17_059);
 }

@@ -1,14 +1,45 @@
 //! Rows as a table that fits the terminal, with bars where the rows follow each other in time.
 
+use std::collections::{HashMap, HashSet};
+
 use comfy_table::{CellAlignment, Table};
 
 use crate::{
     cli::output::printable,
     ops::usage::{By, Row},
+    session::ledger::Completion,
 };
 
 /// The shortest key that is still told apart from others.
 const SHORT: usize = 12;
+
+/// The rows of sessions with each one below its parent, and as far to the right as it is deep.
+pub(super) fn under_parents(rows: Vec<Row>, completions: &[Completion]) -> Vec<Row> {
+    let here: HashSet<String> = rows.iter().map(|row| row.keys[0].clone()).collect();
+    let parents: HashMap<&str, &str> = completions
+        .iter()
+        .filter_map(|one| Some((one.session.as_ref(), one.parent.as_deref()?)))
+        .filter(|(session, parent)| session != parent && here.contains(*parent))
+        .collect();
+    // The chain from the oldest one there down to the session itself; a circle ends it.
+    let chain = |session: &str| {
+        let mut chain = vec![session.to_owned()];
+        while let Some(parent) = parents.get(chain[0].as_str())
+            && !chain.iter().any(|known| known == parent)
+        {
+            chain.insert(0, (*parent).to_owned());
+        }
+        chain
+    };
+    let mut placed: Vec<(Vec<String>, Row)> =
+        rows.into_iter().map(|row| (chain(&row.keys[0]), row)).collect();
+    placed.sort_by(|(a, _), (b, _)| a.cmp(b));
+    let indented = |(chain, mut row): (Vec<String>, Row)| {
+        row.keys[0].insert_str(0, &"  ".repeat(chain.len() - 1));
+        row
+    };
+    placed.into_iter().map(indented).collect()
+}
 
 /// How long the longest bar is at most, and at least.
 const BAR: (usize, usize) = (40, 8);
