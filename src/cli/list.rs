@@ -187,7 +187,7 @@ pub(super) fn run(run: &Run, args: &Args) -> Result<Answer> {
     let chosen: Vec<Glance> = recent.by_ref().filter(wanted).take(args.limit).collect();
     let rows = chosen.into_par_iter().map(|glance| row(run, glance, &steps)).collect();
     let rows = arranged(rows);
-    let ids = known_ids(run);
+    let ids = known_ids(run, &rows);
     let starts = rows.iter().map(|row: &Row| start(&row.id, &ids)).collect();
     let (older, unread) = (recent.left(), recent.unread);
     let hint = if rows.is_empty() {
@@ -289,11 +289,12 @@ fn arranged(rows: Vec<Row>) -> Vec<Row> {
     order.into_iter().filter_map(take).collect()
 }
 
-/// The ids that the names of the stores' files give, in order.
-fn known_ids(run: &Run) -> Vec<String> {
+/// The ids that the names of the stores' files give, and those of the rows, whose files may be called anything; in order.
+fn known_ids(run: &Run, rows: &[Row]) -> Vec<String> {
     let named =
         |path: PathBuf| format::ALL.iter().find_map(|format| format.layout().name_id(&path));
     let mut ids: Vec<String> = run.store.logs().into_iter().filter_map(named).collect();
+    ids.extend(rows.iter().map(|row| row.id.clone()));
     ids.sort();
     ids.dedup();
     ids

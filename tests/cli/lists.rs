@@ -137,3 +137,22 @@ fn replay_waits_for_the_open_turn_to_end() {
     home.report(2, &["replay", "s.jsonl", "--wait", "soon"]);
     home.report(2, &["replay", "-", "--wait", "1s"]);
 }
+
+#[test]
+fn ids_of_files_that_are_called_anything_are_shown_as_far_as_they_differ() {
+    let home = Home::new();
+    home.copy("pi/pi-1.6.0-plain-3-turns.jsonl", "here/a.jsonl");
+    let made = |name: &str| {
+        let out = home.path(&format!("here/{name}.jsonl"));
+        home.report(0, &["fork", "here/a.jsonl", "--out", out.to_str().unwrap()]);
+    };
+    made("b");
+    made("c");
+    let table = home.run(&["list", "--store", "here"]).out;
+    let shown: Vec<&str> =
+        table.lines().skip(1).filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(shown.len(), 3, "{table}");
+    for id in shown {
+        assert_eq!(home.run(&["replay", id, "--store", "here"]).exit, 0, "{id}: {table}");
+    }
+}
