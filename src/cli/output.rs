@@ -428,3 +428,16 @@ pub fn missing_command(definition: &mut clap::Command) -> u8 {
     let _ = write!(anstream::stderr().lock(), "{}", definition.render_help().ansi());
     2
 }
+
+/// A number with a thin mark every three digits.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (nth, digit) in digits.chars().enumerate() {
+        if nth > 0 && (digits.len() - nth).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}

@@ -429,6 +429,11 @@ pub trait Writer {
         true
     }
 
+    /// The words of a note as the model sees it, without what the client wraps them in.
+    fn words<'a>(&self, text: &'a str) -> &'a str {
+        text.trim()
+    }
+
     /// What a reader recognises the note by: the id that [`crate::fact::Fact::Carried`] then has.
     fn mark(&self, note: &Note) -> String;
 }

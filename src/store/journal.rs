@@ -66,6 +66,15 @@ pub struct Record {
     pub written: Written,
 }
 
+impl Record {
+    /// The side session whose note of that id this step has brought into its parent.
+    #[must_use]
+    pub fn merged(&self, note: &str) -> Option<&str> {
+        let done = self.state == State::Committed && self.written.note.as_deref() == Some(note);
+        self.source.get("id")?.as_str().filter(|_| done)
+    }
+}
+
 /// The journal of one state folder.
 #[derive(Clone, Debug)]
 pub struct Journal {

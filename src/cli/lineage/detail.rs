@@ -92,9 +92,9 @@ fn notes(
             _ => None,
         });
         let Some(mark) = mark else { continue };
-        let text = said(&history::unfold(session, &message)?.text);
-        let step = steps.iter().find(|step| step.written.note.as_deref() == Some(&mark));
-        let told = step.and_then(|step| step.source.get("id")?.as_str().map(str::to_owned));
+        let text = writer.words(&history::unfold(session, &message)?.text).to_owned();
+        let step = steps.iter().find(|step| step.merged(&mark).is_some());
+        let told = step.and_then(|step| step.merged(&mark)).map(str::to_owned);
         let is_of = |side: &str, range: &[String; 2]| {
             writer.mark(&ops::note(side, range, text.clone(), 1)) == mark
         };
@@ -113,16 +113,4 @@ fn notes(
         });
     }
     Ok(rows)
-}
-
-/// The words of a note, without what a client wraps them in.
-fn said(text: &str) -> String {
-    const WRAPS: [(&str, &str); 2] = [
-        ("<local-command-stdout>", "</local-command-stdout>"),
-        ("<sidechat_note>", "</sidechat_note>"),
-    ];
-    let bare = WRAPS
-        .iter()
-        .find_map(|(opening, closing)| text.trim().strip_prefix(opening)?.strip_suffix(closing));
-    bare.unwrap_or(text).trim().to_owned()
 }

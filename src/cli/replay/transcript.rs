@@ -13,7 +13,7 @@ use crate::{
     finding::{Finding, Severity},
     format::{Message, Origin, Unfolded},
     session::history::unfold,
-    store::{Record, State},
+    store::Record,
 };
 
 const TITLE: Style = Style::new().bold();
@@ -244,10 +244,8 @@ impl Pen<'_> {
             Fact::Carried(Carrier::Note, mark) => Some(session.facts.name(mark)),
             _ => None,
         })?;
-        let step = self.reading.steps.iter().rev().find(|step| {
-            step.state == State::Committed && step.written.note.as_deref() == Some(mark)
-        })?;
-        step.source.get("id")?.as_str().map(str::to_owned)
+        let told = self.reading.steps.iter().rev().find_map(|step| step.merged(mark));
+        told.map(str::to_owned)
     }
 
     fn words(&mut self, message: &Message, unfolded: &Unfolded) {

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{report::dollars, table};
-use crate::{error::Error, ops::usage::Row};
+use crate::{cli::output::grouped, error::Error, ops::usage::Row};
 
 /// A limit, such as `10usd` or `5Mtok`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,13 +76,13 @@ impl Amount {
             Limit::Dollars(limit) => (sum.money.spent, limit, "usd", table::money(sum.money.spent)),
             Limit::Tokens(limit) => {
                 let total = sum.tokens.total();
-                (total, limit, "tok", format!("{} tokens", table::grouped(total)))
+                (total, limit, "tok", format!("{} tokens", grouped(total)))
             }
         };
         let over = spent > limit;
         let unpriced = match (self.limit, sum.money.unknown) {
             (Limit::Dollars(_), more @ 1..) => {
-                format!(", and {} tokens have no price", table::grouped(more))
+                format!(", and {} tokens have no price", grouped(more))
             }
             _ => String::new(),
         };

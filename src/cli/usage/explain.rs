@@ -11,10 +11,10 @@ use chrono_tz::Tz;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::table;
+use super::report::Counters;
 use crate::{
-    cli::output::{Report, printable},
-    fact::{Key, Refused, Tokens},
+    cli::output::{Report, grouped, printable},
+    fact::{Key, Refused},
     ops::{export, usage::day_of},
     session::{
         explain::Explained,
@@ -102,26 +102,6 @@ struct One {
     #[serde(flatten)]
     tokens: Counters,
     records: Vec<Record>,
-}
-
-#[derive(Serialize, JsonSchema)]
-struct Counters {
-    input: u64,
-    cache_read: u64,
-    cache_write_5m: u64,
-    cache_write_1h: u64,
-    output: u64,
-    reasoning: u64,
-    total: u64,
-}
-
-impl From<&Tokens> for Counters {
-    fn from(tokens: &Tokens) -> Self {
-        let Tokens { input, cache_read, cache_write_5m, cache_write_1h, output, reasoning } =
-            *tokens;
-        let total = tokens.total();
-        Self { input, cache_read, cache_write_5m, cache_write_1h, output, reasoning, total }
-    }
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -213,7 +193,7 @@ impl Report for Explanation {
                 one.kind,
                 printable(one.model.as_deref().unwrap_or("unknown")),
                 one.ts.as_deref().unwrap_or("no time"),
-                table::grouped(one.tokens.total),
+                grouped(one.tokens.total),
                 printable(&one.session),
             )?;
             for record in &one.records {
@@ -240,11 +220,7 @@ impl Record {
     fn say(&self, out: &mut dyn Write) -> io::Result<()> {
         let path = self.path.as_ref().map_or_else(String::new, |path| path.display().to_string());
         let counters = self.tokens.as_ref().map_or_else(String::new, |tokens| {
-            format!(
-                "  ({} in all, {} out)",
-                table::grouped(tokens.total),
-                table::grouped(tokens.output)
-            )
+            format!("  ({} in all, {} out)", grouped(tokens.total), grouped(tokens.output))
         });
         writeln!(out, "  {:<15} {}:{}{counters}", self.rule, printable(&path), self.line)
     }

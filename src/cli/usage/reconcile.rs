@@ -10,9 +10,9 @@ use comfy_table::{CellAlignment, Table};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{report::dollars, table};
+use super::report::dollars;
 use crate::{
-    cli::output::{Report, printable},
+    cli::output::{Report, grouped, printable},
     fact::{Claim, Tokens},
     session::ledger::{Account, Completion},
 };
@@ -173,9 +173,9 @@ impl Report for Reconciled {
                 row.client.to_owned(),
                 printable(&row.session),
                 printable(row.model.as_deref().unwrap_or("all")),
-                table::grouped(row.claimed.total),
-                table::grouped(row.counted.total),
-                format!("{sign}{}", table::grouped(more.unsigned_abs())),
+                grouped(row.claimed.total),
+                grouped(row.counted.total),
+                format!("{sign}{}", grouped(more.unsigned_abs())),
             ]);
         }
         for column in table.column_iter_mut().skip(3) {

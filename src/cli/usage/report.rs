@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::table;
 use crate::{
-    cli::output::{Report, printable},
+    cli::output::{Report, grouped, printable},
     fact::Tokens,
     ops::usage::{By, Money, Row},
     store::Part,
@@ -65,14 +65,29 @@ pub(super) enum Form {
 }
 
 #[derive(Clone, Copy, Serialize, JsonSchema)]
-pub(super) struct Totals {
+pub(super) struct Counters {
     input: u64,
     cache_read: u64,
     cache_write_5m: u64,
     cache_write_1h: u64,
-    output: u64,
+    pub output: u64,
     reasoning: u64,
-    total: u64,
+    pub total: u64,
+}
+
+impl From<&Tokens> for Counters {
+    fn from(tokens: &Tokens) -> Self {
+        let Tokens { input, cache_read, cache_write_5m, cache_write_1h, output, reasoning } =
+            *tokens;
+        let total = tokens.total();
+        Self { input, cache_read, cache_write_5m, cache_write_1h, output, reasoning, total }
+    }
+}
+
+#[derive(Clone, Copy, Serialize, JsonSchema)]
+pub(super) struct Totals {
+    #[serde(flatten)]
+    tokens: Counters,
     #[serde(flatten)]
     cost: Option<Cost>,
 }
@@ -98,18 +113,8 @@ impl Cost {
 impl Totals {
     /// The counters of a row, with its cost where that was asked for.
     pub fn of(row: &Row, cost: bool) -> Self {
-        let Tokens { input, cache_read, cache_write_5m, cache_write_1h, output, reasoning } =
-            row.tokens;
-        Self {
-            input,
-            cache_read,
-            cache_write_5m,
-            cache_write_1h,
-            output,
-            reasoning,
-            total: row.tokens.total(),
-            cost: cost.then(|| Cost::of(&row.money)),
-        }
+        let cost = cost.then(|| Cost::of(&row.money));
+        Self { tokens: (&row.tokens).into(), cost }
     }
 }
 
@@ -185,7 +190,7 @@ impl Counted {
         let told: Vec<String> = counts
             .iter()
             .filter(|(count, _)| *count > 0)
-            .map(|(count, what)| format!("{} {what}", table::grouped(*count)))
+            .map(|(count, what)| format!("{} {what}", grouped(*count)))
             .collect();
         if told.is_empty() { Ok(()) } else { writeln!(out, "{}", told.join(", ")) }
     }

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use comfy_table::{CellAlignment, Table};
 
 use crate::{
-    cli::output::printable,
+    cli::output::{grouped, printable},
     ops::usage::{By, Row},
     session::ledger::Completion,
 };
@@ -167,19 +167,6 @@ fn shortened(key: &str, most: Option<usize>) -> String {
         return format!("…{}", key.chars().skip(count - (most - 1)).collect::<String>());
     }
     format!("{}…", key.chars().take(most - 1).collect::<String>())
-}
-
-/// A number with a thin mark every three digits.
-pub(super) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (nth, digit) in digits.chars().enumerate() {
-        if nth > 0 && (digits.len() - nth).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 /// Nano-dollars, rounded to cents, or to hundredths of a cent below one dollar.

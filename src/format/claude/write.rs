@@ -297,6 +297,12 @@ impl Writer for ClaudeWriter {
         }
     }
 
+    fn words<'a>(&self, text: &'a str) -> &'a str {
+        let text = text.trim();
+        let bare = text.strip_prefix("<local-command-stdout>");
+        bare.and_then(|bare| bare.strip_suffix("</local-command-stdout>")).unwrap_or(text)
+    }
+
     fn mark(&self, note: &Note) -> String {
         let prefix = if note.carrier == Carrier::Note { id::NOTE } else { id::FRAMING };
         id::marked(prefix, &note.digest)

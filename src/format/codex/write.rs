@@ -327,6 +327,10 @@ impl Writer for CodexWriter {
         }
     }
 
+    fn words<'a>(&self, text: &'a str) -> &'a str {
+        unwrapped(Carrier::Note, text.trim())
+    }
+
     fn mark(&self, note: &Note) -> String {
         let prefix = if note.carrier == Carrier::Note { id::NOTE } else { id::FRAMING };
         format!("msg_{}", id::marked(prefix, &note.digest))
@@ -346,13 +350,18 @@ fn tag(carrier: Carrier) -> &'static str {
     }
 }
 
-/// The id of the framing of session `own` that says `words`, tag included.
-pub(super) fn framing_id(own: &str, words: &str) -> String {
-    let tag = tag(Carrier::Framing);
-    let text = words
+/// What stands between the tags of a carrier.
+fn unwrapped(carrier: Carrier, words: &str) -> &str {
+    let tag = tag(carrier);
+    words
         .strip_prefix(&format!("<{tag}>\n"))
         .and_then(|words| words.strip_suffix(&format!("\n</{tag}>")))
-        .unwrap_or(words);
+        .unwrap_or(words)
+}
+
+/// The id of the framing of session `own` that says `words`, tag included.
+pub(super) fn framing_id(own: &str, words: &str) -> String {
+    let text = unwrapped(Carrier::Framing, words);
     format!("msg_{}", id::marked(id::FRAMING, &id::digest(&["sessctl/framing/1", own, text])))
 }
 

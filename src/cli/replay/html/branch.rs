@@ -4,7 +4,11 @@ use std::collections::HashMap;
 
 use super::charts::Usage;
 use crate::{
-    cli::{Run, lineage as family_of, pick::Opened},
+    cli::{
+        Run,
+        lineage::{self as family_of, MergeRow},
+        pick::Opened,
+    },
     error::{Error, Result},
     fact::{Carrier, Ending, Fact, Role},
     finding::Finding,
@@ -15,7 +19,7 @@ use crate::{
         ledger::{Account, Ledger},
         lineage,
     },
-    store::{self, Record, State},
+    store,
 };
 
 /// One session of the family.
@@ -94,14 +98,13 @@ pub(super) struct Merged {
 
 /// The family of a session, parents before their children, and what it used.
 pub(super) fn family(run: &Run, opened: &Opened, longest: usize) -> Result<(Vec<Branch>, Usage)> {
-    let steps = run.journal()?.records()?;
     let members = family_of::rows(run, opened)?;
     let places: HashMap<String, usize> =
         members.iter().enumerate().map(|(at, member)| (member.id.clone(), at)).collect();
     if members.is_empty() {
         // A log from standard input has no family.
         let mut branch = Branch { kind: "main".into(), ..Branch::default() };
-        Reader { session: &opened.session, parent: None, steps: &steps, places: &places, longest }
+        Reader { session: &opened.session, parent: None, merges: &[], places: &places, longest }
             .read(&mut branch)?;
         return Ok((vec![branch], Usage::default()));
     }
@@ -129,7 +132,8 @@ pub(super) fn family(run: &Run, opened: &Opened, longest: usize) -> Result<(Vec<
         let parent = branch.parent.and_then(|parent| sessions[parent].as_ref().ok());
         match session {
             Ok(session) => {
-                let reader = Reader { session, parent, steps: &steps, places: &places, longest };
+                let reader =
+                    Reader { session, parent, merges: &member.merges, places: &places, longest };
                 if let Err(error) = reader.read(&mut branch) {
                     branch.failure = Some(error);
                 }
@@ -163,7 +167,7 @@ fn place_beside(branches: &mut [Branch]) {
 struct Reader<'a> {
     session: &'a Session,
     parent: Option<&'a Session>,
-    steps: &'a [Record],
+    merges: &'a [MergeRow],
     places: &'a HashMap<String, usize>,
     longest: usize,
 }
@@ -257,17 +261,15 @@ impl Reader<'_> {
         })
     }
 
-    /// The side session that a note came from, as far as the journal knows.
+    /// The side session that a note came from, as far as the family tells.
     fn side_of(&self, message: &Message) -> Option<usize> {
         let facts = &self.session.facts;
         let mark = facts.of(message.line).find_map(|fact| match fact {
             Fact::Carried(Carrier::Note, mark) => Some(facts.name(mark)),
             _ => None,
         })?;
-        let step = self.steps.iter().rev().find(|step| {
-            step.state == State::Committed && step.written.note.as_deref() == Some(mark)
-        })?;
-        self.places.get(step.source.get("id")?.as_str()?).copied()
+        let merge = self.merges.iter().find(|merge| merge.note.as_deref() == Some(mark))?;
+        self.places.get(merge.side.as_deref()?).copied()
     }
 }
 

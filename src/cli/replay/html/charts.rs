@@ -2,8 +2,8 @@
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
-use super::{branch::Branch, grouped, text};
-use crate::{fact::Tokens, session::ledger::Ledger};
+use super::{branch::Branch, text};
+use crate::{cli::output::grouped, fact::Tokens, session::ledger::Ledger};
 
 /// Every completion once, by session and by day.
 #[derive(Default)]
