@@ -12,11 +12,13 @@ use crate::{
 #[test]
 fn a_family_is_told_by_its_logs_alone() {
     let home = Home::new();
+    let mut families = 0;
     for (client, parent) in records::sessions(&home) {
         let turns = home.report(0, &["replay", word(&parent)])["turns"].as_u64().unwrap();
         if turns < 2 {
             continue; // which has nothing to be forked at
         }
+        families += 1;
         let fork = home.report(0, &["fork", word(&parent), "--at", "turn:1"]);
         let side = home.report(0, &["side", word(&parent)]);
         let side = &side["child"];
@@ -61,6 +63,7 @@ fn a_family_is_told_by_its_logs_alone() {
         );
         assert!(line("fork ").contains(" at turn:1 "), "{client}: {tree}");
     }
+    assert_eq!(families, 7);
 }
 
 #[test]
