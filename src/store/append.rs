@@ -24,7 +24,7 @@ pub fn append(
     encoding: Encoding,
     stamp: Stamp,
     torn: bool,
-    _held: &Held,
+    held: &Held,
 ) -> Result<()> {
     let mut text = Vec::new();
     if torn {
@@ -35,16 +35,7 @@ pub fn append(
         text.push(b'\n');
     }
     let bytes = if encoding == Encoding::Zstd { compress(&text)? } else { text };
-    // The system itself must not follow a link: one that is put there between a look and the opening would be followed.
-    let file = OpenOptions::new()
-        .read(true)
-        .append(true)
-        .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
-        .open(path)
-        .map_err(|error| match error.raw_os_error() {
-            Some(code) if code == Errno::LOOP.raw_os_error() => Error::SymlinkRefused(path.into()),
-            _ => Error::io("append to", path)(error),
-        })?;
+    let file = open(path)?;
     let failed = || Error::io("append to", path);
     if Stamp::of(&file).map_err(failed())? != stamp {
         return Err(Error::SourceChanged { path: path.into(), what: "somebody wrote to it" });
@@ -62,7 +53,21 @@ pub fn append(
             });
         }
     }
-    write_whole(&file, path, &bytes, stamp.size)
+    held.undo.begin(path, stamp.size, &bytes)?;
+    write_whole(&file, path, &bytes, stamp.size)?;
+    held.undo.end();
+    Ok(())
+}
+
+/// The log, for more to be put behind it. The system itself must not follow a link: one that is put there between a look
+/// and the opening would be followed.
+pub(super) fn open(path: &Path) -> Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).append(true).custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
+    options.open(path).map_err(|error| match error.raw_os_error() {
+        Some(code) if code == Errno::LOOP.raw_os_error() => Error::SymlinkRefused(path.into()),
+        _ => Error::io("append to", path)(error),
+    })
 }
 
 /// Writes `bytes` behind `before` bytes. What came out short, or cannot be made durable, is cut back to the old length.
@@ -106,7 +111,7 @@ pub(super) fn write_whole(mut file: &File, path: &Path, bytes: &[u8], before: u6
 }
 
 /// What stands in the file behind `before` bytes.
-fn behind(file: &File, before: u64) -> io::Result<Vec<u8>> {
+pub(super) fn behind(file: &File, before: u64) -> io::Result<Vec<u8>> {
     let len = file.metadata()?.len().saturating_sub(before);
     let mut back = vec![0; usize::try_from(len).map_err(io::Error::other)?];
     file.read_exact_at(&mut back, before)?;

@@ -172,7 +172,7 @@ fn make_folders(folder: &Path) -> Result<Vec<PathBuf>> {
 }
 
 /// Makes the names in a folder durable.
-fn sync_folder(folder: &Path) -> Result<()> {
+pub(super) fn sync_folder(folder: &Path) -> Result<()> {
     let synced = File::open(folder).and_then(|folder| folder.sync_all());
     synced.map_err(|error| Error::DurabilityFailed {
         path: folder.into(),

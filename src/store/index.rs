@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, fs::OpenOptions, os::unix::fs::OpenOptionsExt, path::Path};
 
-use super::append::write_whole;
+use super::{append::write_whole, journal::ends_torn};
 use crate::{
     error::{Error, Result},
     format::{Birth, Layout},
@@ -27,7 +27,10 @@ pub fn name_in_index(layout: &dyn Layout, root: &Path, birth: &Birth) -> Result<
     let failed = || Error::io("append to", &path);
     let mut options = OpenOptions::new();
     let file = options.read(true).create(true).append(true).mode(0o600).open(&path);
-    let file = file.map_err(failed())?;
+    let mut file = file.map_err(failed())?;
+    if ends_torn(&mut file).map_err(failed())? {
+        line.insert(0, b'\n');
+    }
     let before = file.metadata().map_err(failed())?.len();
     write_whole(&file, &path, &line, before)
 }

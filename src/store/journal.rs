@@ -88,6 +88,11 @@ impl Journal {
         Self { path: folder.join("lineage.jsonl") }
     }
 
+    /// The state folder.
+    pub(super) fn folder(&self) -> &Path {
+        self.path.parent().unwrap_or(Path::new("."))
+    }
+
     /// Every step that can be read, in order. A step that was cut by a crash was never one.
     pub fn records(&self) -> Result<Vec<Record>> {
         let mut text = String::new();
@@ -174,8 +179,8 @@ fn open_locked(path: &Path) -> Result<File> {
     Ok(file)
 }
 
-/// Whether the last step was cut by a crash.
-fn ends_torn(file: &mut File) -> std::io::Result<bool> {
+/// Whether the last line was cut by a crash.
+pub(super) fn ends_torn(file: &mut File) -> std::io::Result<bool> {
     if file.metadata()?.len() == 0 {
         return Ok(false);
     }

@@ -7,6 +7,7 @@ use std::{
     path::Path,
 };
 
+use super::{journal::Journal, undo::Undo};
 use crate::{
     error::{Error, Result},
     format::Presence,
@@ -17,13 +18,16 @@ use crate::{
 #[derive(Debug)]
 pub struct Held {
     _locks: Vec<File>,
+    /// What an append that is cut is taken back by.
+    pub(super) undo: Undo,
 }
 
-/// Waits for other sessctl processes on the log at `path`, then takes the client's own lock without waiting. Taken
-/// before the log is read, so that what was read is what will be appended to.
-pub fn hold(path: &Path, client_lock: Option<&Path>, id: &str) -> Result<Held> {
+/// Waits for other sessctl processes on the log at `path`, then takes the client's own lock without waiting, and takes
+/// back what a killed append left there. Taken before the log is read, so that what was read is what will be appended to.
+pub fn hold(path: &Path, client_lock: Option<&Path>, id: &str, journal: &Journal) -> Result<Held> {
     let own = File::open(path).map_err(Error::io("read", path))?;
     own.lock().map_err(Error::io("lock", path))?;
+    let stamp = Stamp::of(&own).map_err(Error::io("read", path))?;
     let mut locks = vec![own];
     if let Some(lock) = client_lock {
         if let Some(folder) = lock.parent().filter(|folder| !folder.exists()) {
@@ -53,7 +57,9 @@ pub fn hold(path: &Path, client_lock: Option<&Path>, id: &str) -> Result<Held> {
             Err(TryLockError::Error(error)) => return Err(Error::io("lock", lock)(error)),
         }
     }
-    Ok(Held { _locks: locks })
+    let undo = Undo::of(journal, stamp.inode);
+    undo.restore(path, id)?;
+    Ok(Held { _locks: locks, undo })
 }
 
 /// A process that has the log open for writing, where the system tells.

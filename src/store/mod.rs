@@ -10,6 +10,7 @@ mod journal;
 pub mod ledger;
 mod lock;
 mod recent;
+mod undo;
 
 pub use append::append;
 pub use chain::open;

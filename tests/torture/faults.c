@@ -7,6 +7,7 @@
  *               TORN   the call, if it writes, writes half; from then on nothing can be written: the disk is full
  *               FULL   from that call on nothing can be written, made or named
  *               KILL   the process is killed before the call
+ *               CUT    the process is killed when the call, if it writes, has written half
  *   FAULT_LOG   a file that is made when the fault happens, and says what was hit
  *   FAULT_READS also counts calls that read
  */
@@ -66,6 +67,11 @@ static void note(const char *call, const char *path) {
 
 enum { MAKES = 1, WRITES = 2, OTHER = 3, READS = 4 };
 
+static void die(void) {
+    syscall(SYS_kill, syscall(SYS_getpid), SIGKILL);
+    for (;;) pause();
+}
+
 /* 0: goes on. 1: fails, errno is set. 2: writes half. */
 static int fault(const char *call, const char *path, int sort) {
     if (!at || (sort == READS && !reads)) return 0;
@@ -76,14 +82,11 @@ static int fault(const char *call, const char *path, int sort) {
     }
     if (nth != at) return 0;
     note(call, path);
-    if (!strcmp(kind, "KILL")) {
-        syscall(SYS_kill, syscall(SYS_getpid), SIGKILL);
-        for (;;) pause();
-    }
+    if (!strcmp(kind, "KILL")) die();
     if (!strcmp(kind, "FULL")) {
         atomic_store(&full, 1);
         if (sort != MAKES && sort != WRITES) return 0;
-    } else if (!strcmp(kind, "SHORT") || !strcmp(kind, "TORN")) {
+    } else if (!strcmp(kind, "SHORT") || !strcmp(kind, "TORN") || !strcmp(kind, "CUT")) {
         if (sort != WRITES) return 0;
         if (!strcmp(kind, "TORN")) atomic_store(&full, 1);
         return 2;
@@ -124,14 +127,20 @@ int open64(const char *path, int flags, ...) { MODE(flags) return do_open(AT_FDC
 int openat(int folder, const char *path, int flags, ...) { MODE(flags) return do_open(folder, path, flags, mode); }
 int openat64(int folder, const char *path, int flags, ...) { MODE(flags) return do_open(folder, path, flags, mode); }
 
+/* What came of a write: one that was to be cut is the last thing that the process does. */
+static ssize_t written(int how, ssize_t done) {
+    if (how == 2 && !strcmp(kind, "CUT")) die();
+    return done;
+}
+
 ssize_t write(int fd, const void *bytes, size_t len) {
     int how = fault_fd("write", fd, WRITES);
-    return how == 1 ? -1 : syscall(SYS_write, fd, bytes, how == 2 && len > 1 ? len / 2 : len);
+    return how == 1 ? -1 : written(how, syscall(SYS_write, fd, bytes, how == 2 && len > 1 ? len / 2 : len));
 }
 
 static ssize_t do_pwrite(int fd, const void *bytes, size_t len, off64_t where) {
     int how = fault_fd("pwrite", fd, WRITES);
-    return how == 1 ? -1 : syscall(SYS_pwrite64, fd, bytes, how == 2 && len > 1 ? len / 2 : len, where);
+    return how == 1 ? -1 : written(how, syscall(SYS_pwrite64, fd, bytes, how == 2 && len > 1 ? len / 2 : len, where));
 }
 ssize_t pwrite(int fd, const void *bytes, size_t len, off_t where) { return do_pwrite(fd, bytes, len, where); }
 ssize_t pwrite64(int fd, const void *bytes, size_t len, off64_t where) { return do_pwrite(fd, bytes, len, where); }
@@ -139,13 +148,14 @@ ssize_t pwrite64(int fd, const void *bytes, size_t len, off64_t where) { return 
 ssize_t writev(int fd, const struct iovec *parts, int count) {
     int how = fault_fd("writev", fd, WRITES);
     if (how == 1) return -1;
-    if (how == 2 && count > 0 && parts[0].iov_len > 1) return syscall(SYS_write, fd, parts[0].iov_base, parts[0].iov_len / 2);
-    return syscall(SYS_writev, fd, parts, count);
+    if (how == 2 && count > 0 && parts[0].iov_len > 1)
+        return written(how, syscall(SYS_write, fd, parts[0].iov_base, parts[0].iov_len / 2));
+    return written(how, syscall(SYS_writev, fd, parts, count));
 }
 
 ssize_t copy_file_range(int in, off64_t *from, int out, off64_t *to, size_t len, unsigned flags) {
     int how = fault_fd("copy_file_range", out, WRITES);
-    return how == 1 ? -1 : syscall(SYS_copy_file_range, in, from, out, to, how == 2 && len > 1 ? len / 2 : len, flags);
+    return how == 1 ? -1 : written(how, syscall(SYS_copy_file_range, in, from, out, to, how == 2 && len > 1 ? len / 2 : len, flags));
 }
 
 ssize_t read(int fd, void *bytes, size_t len) {

@@ -1,4 +1,4 @@
-//! SIGKILL at random moments, and at each call that changes something.
+//! SIGKILL at random moments, before each call that changes something, and in the middle of each write.
 
 use std::{
     process::Stdio,
@@ -29,7 +29,11 @@ pub fn run(form: Form) -> Vec<Row> {
             let row = at_random(client, verb, kills / SHARES + 1, share + 1);
             // Some clients in the short form: the calls are mostly the same.
             let exact = share < form.pick(1, SHARES);
-            if exact { row.and(at_each_call(client, verb, &library)) } else { row }
+            if !exact {
+                return row;
+            }
+            let at_each = |kind| at_each_call(client, verb, kind, &library);
+            row.and(at_each("KILL")).and(at_each("CUT"))
         });
         rows.collect::<Vec<_>>().into_iter().fold(row, Row::and)
     });
@@ -71,20 +75,20 @@ fn at_random(client: Client, verb: Verb, kills: u64, seed: u64) -> Row {
     row
 }
 
-fn at_each_call(client: Client, verb: Verb, library: &std::path::Path) -> Row {
+fn at_each_call(client: Client, verb: Verb, kind: &str, library: &std::path::Path) -> Row {
     let mut row = Row::default();
     let room = Room::for_verb(client, verb);
     let want = room.reference(verb);
     for nth in 1.. {
         room.reset();
         let mut command = room.command(&room.args(verb));
-        faults::fail(&mut command, &room, library, "KILL", nth);
+        faults::fail(&mut command, &room, library, kind, nth);
         let ran = ended(&mut command);
         row.runs += 1;
         let Ok(hit) = std::fs::read_to_string(room.path("fault")) else { break };
         row.hits += 1;
         if let Err(why) = room.judge(verb, &ran, &want) {
-            row.lose(format!("{} {verb:?} killed before {}: {why}", client.0, hit.trim()));
+            row.lose(format!("{} {verb:?} {kind} at {}: {why}", client.0, hit.trim()));
         }
     }
     row

@@ -275,15 +275,20 @@ impl Room {
                 }
                 let added = bytes.strip_prefix(&before[..]);
                 let added = added.ok_or_else(|| format!("{name} is not what it was"))?;
-                if !added.is_empty() {
-                    shape.added.push((path, pieces(added)?));
+                match pieces(added) {
+                    Ok(0) => {}
+                    Ok(added) => shape.added.push((path, added)),
+                    Err(_) => shape.torn.push(path),
                 }
             } else if path.ends_with("session_index.jsonl") {
-                shape.named += pieces(&bytes)?;
+                shape.named += pieces(&bytes).unwrap_or(0);
             } else if is_temporary(&path) {
                 shape.left.push(name);
             } else if !is_own(&path) {
-                shape.made.push(pieces(&bytes).map_err(|why| format!("{name}: {why}"))?);
+                match pieces(&bytes) {
+                    Ok(made) => shape.made.push(made),
+                    Err(_) => shape.torn.push(path),
+                }
             }
         }
         shape.made.sort_unstable();
@@ -303,6 +308,11 @@ impl Room {
         let shape = self.shape()?;
         if !killed && !shape.left.is_empty() {
             return Err(format!("left {:?} ({})", shape.left, ran.told()));
+        }
+        // Nobody but the next run can take back what the system had written of a line when it killed the process.
+        let may_be_torn = killed && verb.adds();
+        if !may_be_torn && !shape.torn.is_empty() {
+            return Err(format!("cut inside a line: {:?} ({})", shape.torn, ran.told()));
         }
         let done = Shape { left: Vec::new(), ..shape.clone() } == *reference;
         if ran.exit() == Some(0) && !done {
@@ -368,6 +378,8 @@ pub struct Shape {
     pub made: Vec<usize>,
     /// Files with more lines or frames than before.
     pub added: Vec<(PathBuf, usize)>,
+    /// Files that end inside a line or a frame.
+    pub torn: Vec<PathBuf>,
     /// New lines in Codex's own list of names, which is a hint and no log.
     pub named: usize,
     /// Files that were to be something else one day.

@@ -42,7 +42,7 @@ impl Target {
         let held = if args.dry_run {
             None
         } else {
-            Some(store::hold(path, lock.as_deref(), side.session.id())?)
+            Some(store::hold(path, lock.as_deref(), side.session.id(), &run.journal()?)?)
         };
         let (parent, torn) = read(run, path, side, args)?;
         let named = || told(run, side).is_ok_and(|told| told.is_some_and(|it| it.0 == parent.id()));

@@ -111,6 +111,8 @@ impl<'a> Pane<'a> {
             journal,
             _lock: lock,
         };
+        // Whoever was killed while writing here left something to be taken back.
+        let _held = if dry_run { None } else { pane.hold()? };
         if let Some(transcript) = pane.transcript()? {
             // One that the client itself began has an id of its own choice.
             transcript.id().clone_into(&mut pane.birth.id);
@@ -166,7 +168,7 @@ impl<'a> Pane<'a> {
             return Ok(None);
         }
         let lock = self.format.layout().lock(&self.place, self.birth.version);
-        store::hold(&self.place, lock.as_deref(), &self.birth.id).map(Some)
+        store::hold(&self.place, lock.as_deref(), &self.birth.id, &self.journal).map(Some)
     }
 
     /// Adds lines to the transcript, which is new unless it was read `before`.
@@ -270,7 +272,8 @@ impl<'a> Pane<'a> {
         let path = self.parent.clone();
         let layout = self.format.layout();
         let version = self.opened.session.header().version;
-        let held = store::hold(&path, layout.lock(&path, version).as_deref(), &self.birth.parent)?;
+        let lock = layout.lock(&path, version);
+        let held = store::hold(&path, lock.as_deref(), &self.birth.parent, &self.journal)?;
         // Read again under the lock: what was read is what will be appended to.
         let log = store::open(&path, Some(&self.run.store))?;
         let parent = Session::read(log, Some(self.format))?;
