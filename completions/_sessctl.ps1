@@ -164,7 +164,7 @@ Register-ArgumentCompleter -Native -CommandName 'sessctl' -ScriptBlock {
             [CompletionResult]::new('--view', '--view', [CompletionResultType]::ParameterName, 'What to print')
             [CompletionResult]::new('--leaf', '--leaf', [CompletionResultType]::ParameterName, 'The branch to look at, by any record on it')
             [CompletionResult]::new('--allow', '--allow', [CompletionResultType]::ParameterName, 'Keep lines with this kind of damage as they are, and go on')
-            [CompletionResult]::new('--out', '--out', [CompletionResultType]::ParameterName, 'Write the view to a file; - is standard output')
+            [CompletionResult]::new('--out', '--out', [CompletionResultType]::ParameterName, 'Write the view to a new file; - is standard output')
             [CompletionResult]::new('--wait', '--wait', [CompletionResultType]::ParameterName, 'Wait up to this long for the open turn to end, such as 90s, 5m or 1h30m')
             [CompletionResult]::new('--limit', '--limit', [CompletionResultType]::ParameterName, 'With --view lineage and no session: how many sessions at most')
             [CompletionResult]::new('--store', '--store', [CompletionResultType]::ParameterName, 'A client''s root or any folder to look for sessions in [default: every client''s own root]')

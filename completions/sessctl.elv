@@ -156,7 +156,7 @@ set edit:completion:arg-completer[sessctl] = {|@words|
             cand --view 'What to print'
             cand --leaf 'The branch to look at, by any record on it'
             cand --allow 'Keep lines with this kind of damage as they are, and go on'
-            cand --out 'Write the view to a file; - is standard output'
+            cand --out 'Write the view to a new file; - is standard output'
             cand --wait 'Wait up to this long for the open turn to end, such as 90s, 5m or 1h30m'
             cand --limit 'With --view lineage and no session: how many sessions at most'
             cand --store 'A client''s root or any folder to look for sessions in [default: every client''s own root]'

@@ -155,7 +155,7 @@ lineage\t'Parent, forks, side sessions and merges'
 html\t'One page of the whole family, for a browser'"
 complete -c sessctl -n "__fish_sessctl_using_subcommand replay" -l leaf -d 'The branch to look at, by any record on it' -r
 complete -c sessctl -n "__fish_sessctl_using_subcommand replay" -l allow -d 'Keep lines with this kind of damage as they are, and go on' -r
-complete -c sessctl -n "__fish_sessctl_using_subcommand replay" -l out -d 'Write the view to a file; - is standard output' -r -F
+complete -c sessctl -n "__fish_sessctl_using_subcommand replay" -l out -d 'Write the view to a new file; - is standard output' -r -F
 complete -c sessctl -n "__fish_sessctl_using_subcommand replay" -l wait -d 'Wait up to this long for the open turn to end, such as 90s, 5m or 1h30m' -r
 complete -c sessctl -n "__fish_sessctl_using_subcommand replay" -l limit -d 'With --view lineage and no session: how many sessions at most' -r
 complete -c sessctl -n "__fish_sessctl_using_subcommand replay" -l store -d 'A client\'s root or any folder to look for sessions in [default: every client\'s own root]' -r -F

@@ -50,10 +50,10 @@ impl Env {
         self.home.as_ref().map(|home| home.join(below))
     }
 
-    /// `path` made absolute against the working folder, without touching the disk.
+    /// `path` made absolute against the working folder, without touching the disk; `.` in it says nothing.
     #[must_use]
     pub fn absolute(&self, path: &Path) -> PathBuf {
-        if path.is_absolute() { path.into() } else { self.cwd.join(path) }
+        self.cwd.join(path).components().collect()
     }
 
     /// Where our own records lie.

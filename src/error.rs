@@ -25,9 +25,23 @@ pub enum Error {
     /// A note without a visible character.
     #[error("the note is empty")]
     NoteEmpty,
+    /// A side session in which nobody has answered.
+    #[error("side session {0} has no answer yet")]
+    NoAnswer(String),
+    /// The folder that a session belongs to is not on this machine.
+    #[error("the session belongs to the folder {0}, which is not there")]
+    NoFolder(PathBuf),
     /// No log of that name, id or title.
     #[error("no session `{0}`")]
     SessionNotFound(String),
+    /// No session has that whole title.
+    #[error("no session has the title `{}`", shown(title))]
+    NoSuchTitle {
+        /// What was asked for.
+        title: String,
+        /// Titles that hold it.
+        near: Vec<String>,
+    },
     /// No log at all is where one was looked for.
     #[error("{0}")]
     NothingThere(String),
@@ -78,12 +92,12 @@ pub enum Error {
         live: PathBuf,
     },
     /// Several logs answer to the name.
-    #[error("`{name}` is the name of {} sessions: {}", found.len(), found.join(", "))]
+    #[error("{}", ambiguous(name, found))]
     SessionAmbiguous {
         /// What was asked for.
         name: String,
-        /// The sessions that answer to it.
-        found: Vec<String>,
+        /// The logs that answer to it.
+        found: Vec<Candidate>,
     },
     /// The child is there already.
     #[error("{0} is there already")]
@@ -183,6 +197,21 @@ pub enum Error {
     Internal(String),
 }
 
+/// A log that answers to a name.
+#[derive(Clone, Debug)]
+pub struct Candidate {
+    /// Its session.
+    pub id: String,
+    /// Where it lies.
+    pub path: PathBuf,
+}
+
+impl std::fmt::Display for Candidate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} ({})", self.id, self.path.display())
+    }
+}
+
 /// Where `--at last-turn` would cut.
 #[derive(Clone, Copy, Debug)]
 pub struct LastBoundary {
@@ -196,6 +225,24 @@ pub struct LastBoundary {
 fn shown(name: &str) -> String {
     let escaped = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.into() };
     name.chars().map(escaped).collect()
+}
+
+/// How many candidates are told in words; reports have them all.
+const TOLD: usize = 5;
+
+fn ambiguous(name: &str, found: &[Candidate]) -> String {
+    let one = found.iter().all(|other| other.id == found[0].id);
+    let told = found.iter().take(TOLD);
+    let path = |log: &Candidate| log.path.display().to_string();
+    let told: Vec<String> = told.map(|log| if one { path(log) } else { log.to_string() }).collect();
+    let rest = found.len().saturating_sub(TOLD);
+    let rest = if rest > 0 { format!(" and {rest} more") } else { String::new() };
+    let (told, logs) = (told.join(", "), found.len());
+    if one {
+        format!("session {} lies in {logs} files: {told}{rest}", found[0].id)
+    } else {
+        format!("`{name}` is the name of {logs} sessions: {told}{rest}")
+    }
 }
 
 fn waiting(calls: &[String]) -> String {
@@ -238,11 +285,13 @@ impl Error {
     fn class(&self) -> (&'static str, u8) {
         match self {
             Self::No { code, .. } => (code, 1),
-            Self::BadUsage(_) => ("BAD_USAGE", 2),
+            Self::BadUsage(_) | Self::NoFolder(_) => ("BAD_USAGE", 2),
             Self::InvalidSessionId(_) => ("INVALID_SESSION_ID", 2),
             Self::InvalidTitle(_) => ("INVALID_TITLE", 2),
-            Self::NoteEmpty => ("NOTE_EMPTY", 2),
-            Self::SessionNotFound(_) | Self::NothingThere(_) => ("SESSION_NOT_FOUND", 3),
+            Self::NoteEmpty | Self::NoAnswer(_) => ("NOTE_EMPTY", 2),
+            Self::SessionNotFound(_) | Self::NoSuchTitle { .. } | Self::NothingThere(_) => {
+                ("SESSION_NOT_FOUND", 3)
+            }
             Self::TurnNotFound { .. } => ("TURN_NOT_FOUND", 3),
             Self::ParentNotFound(_) => ("PARENT_NOT_FOUND", 3),
             Self::OpenTurn { .. } => ("OPEN_TURN", 4),
@@ -276,7 +325,10 @@ impl Error {
                 json!({ "open_calls": open_calls, "line": line })
             }
             Self::TurnNotFound { known, .. } => json!({ "known_turns": known }),
-            Self::SessionAmbiguous { found, .. } => json!({ "candidates": found }),
+            Self::SessionAmbiguous { found, .. } => {
+                let found: Vec<String> = found.iter().map(ToString::to_string).collect();
+                json!({ "candidates": found })
+            }
             Self::SessionNotLive { live, .. } => json!({ "live_path": live }),
             Self::NoteTooLong { chars, max } => json!({ "chars": chars, "max_chars": max }),
             Self::CommandFailed { status, signal, .. } => {

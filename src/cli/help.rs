@@ -14,10 +14,7 @@ use super::{
     Run, complete,
     output::{Answer, Report, styled},
 };
-use crate::{
-    error::{Error, Result},
-    format,
-};
+use crate::{error::Error, format};
 
 /// The pages of all codes, which the project's documentation shows as well.
 const CODES: &str = include_str!("../../docs/codes.md");
@@ -65,10 +62,14 @@ impl Report for Explained {
     }
 }
 
-pub(super) fn run(run: &Run, args: &Args) -> Result<Answer> {
+pub(super) fn run(run: &Run, args: &Args) -> Answer {
     let topic = args.topic.clone().unwrap_or_default();
-    let text = text(run, &topic).ok_or_else(|| unknown(&topic))?;
-    Ok(Answer { report: Some(Box::new(Explained { topic, text })), ..Answer::default() })
+    let Some(text) = text(run, &topic) else {
+        let (codes, commands) = (run.again.other(&["help", "codes"]), run.again.other(&["help"]));
+        let hint = Some(format!("{codes} lists the codes, {commands} the commands"));
+        return Answer { hint, ..Answer::default() }.failed(unknown(&topic));
+    };
+    Answer { report: Some(Box::new(Explained { topic, text })), ..Answer::default() }
 }
 
 fn text(run: &Run, topic: &str) -> Option<String> {
@@ -144,9 +145,7 @@ fn unknown(topic: &str) -> Error {
         .map(|(name, _)| name)
         .find(|name| !wanted.is_empty() && (name.contains(&wanted) || wanted.contains(name)));
     let near = near.map(|name| format!("; do you mean {name}?")).unwrap_or_default();
-    Error::BadUsage(format!(
-        "nothing is known of `{topic}`{near} (`sessctl help codes` lists the codes, `sessctl help` the commands)"
-    ))
+    Error::BadUsage(format!("nothing is known of `{topic}`{near}"))
 }
 
 #[cfg(test)]

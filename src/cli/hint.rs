@@ -1,106 +1,15 @@
 //! What to do about a failure: words, and commands that work as they are pasted.
 
-use std::{
-    ffi::OsString,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
-use super::report::quoted;
+use super::again::Again;
 use crate::{
-    error::{Error, LastBoundary},
+    error::{Candidate, Error, LastBoundary},
     finding::{Code, Finding},
 };
 
-/// The command line of this run, to be given again with a change.
-#[derive(Clone, Debug, Default)]
-pub struct Again {
-    words: Vec<String>,
-}
-
-impl Again {
-    /// The words behind the program's name; words that are no UTF-8 are not offered again.
-    pub fn of(args: &[OsString]) -> Self {
-        let words = args.iter().skip(1).map(|word| word.to_str().map(str::to_owned));
-        Self { words: words.collect::<Option<_>>().unwrap_or_default() }
-    }
-
-    /// The verb.
-    fn verb(&self) -> &str {
-        const VERBS: [&str; 7] = ["fork", "snapshot", "side", "merge", "replay", "usage", "list"];
-        let verb = self.words.iter().find(|word| VERBS.contains(&word.as_str()));
-        verb.map(String::as_str).unwrap_or_default()
-    }
-
-    fn has(&self, flag: &str) -> bool {
-        self.words.iter().any(|word| is(word, flag))
-    }
-
-    /// The words without a flag and its value.
-    fn left(&self, flag: &str) -> Vec<String> {
-        let mut left = Vec::new();
-        let mut words = self.words.iter();
-        while let Some(word) = words.next() {
-            if word == flag {
-                words.next();
-            } else if !is(word, flag) {
-                left.push(word.clone());
-            }
-        }
-        left
-    }
-
-    /// The same command.
-    fn same(&self) -> String {
-        pasted(&self.words)
-    }
-
-    /// The same with a flag that may be there already with another value.
-    fn with(&self, flag: &str, value: &str) -> String {
-        let mut words = self.left(flag);
-        words.extend([flag.to_owned(), value.to_owned()]);
-        pasted(&words)
-    }
-
-    /// The same with one more flag.
-    fn and(&self, flag: &str, value: &str) -> String {
-        pasted(&[self.words.as_slice(), &[flag.to_owned(), value.to_owned()]].concat())
-    }
-
-    /// The same without a flag.
-    fn without(&self, flag: &str) -> String {
-        pasted(&self.left(flag))
-    }
-
-    /// The same with another word in the place of one.
-    fn instead(&self, word: &str, other: &str) -> String {
-        let changed = |own: &String| if own == word { other.to_owned() } else { own.clone() };
-        pasted(&self.words.iter().map(changed).collect::<Vec<_>>())
-    }
-
-    /// `sessctl list` over the same stores.
-    fn list(&self) -> String {
-        let mut words = vec!["list".to_owned()];
-        let mut own = self.words.iter();
-        while let Some(word) = own.next() {
-            if word == "--store" {
-                words.push(word.clone());
-                words.extend(own.next().cloned());
-            } else if word.starts_with("--store=") {
-                words.push(word.clone());
-            }
-        }
-        pasted(&words)
-    }
-}
-
-fn is(word: &str, flag: &str) -> bool {
-    word.strip_prefix(flag).is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
-}
-
-fn pasted(words: &[String]) -> String {
-    let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
-    format!("`sessctl {}`", words.join(" "))
-}
+/// How many commands are offered where each stands for another session.
+const TOLD: usize = 3;
 
 /// What to do about `error`; `path` is the log in question, where there is one.
 pub fn hint(error: &Error, again: &Again, path: Option<&Path>) -> Option<String> {
@@ -117,8 +26,8 @@ pub fn hint(error: &Error, again: &Again, path: Option<&Path>) -> Option<String>
             match path {
                 Some(path) => {
                     let path = path.display().to_string();
-                    let words = ["replay", &path, "--view", "turns"].map(str::to_owned);
-                    format!("the turns are 1 to {turns}; {} lists them", pasted(&words))
+                    let list = again.other(&["replay", &path, "--view", "turns"]);
+                    format!("the turns are 1 to {turns}; {list} lists them")
                 }
                 None => format!("the turns are 1 to {turns}"),
             }
@@ -126,22 +35,36 @@ pub fn hint(error: &Error, again: &Again, path: Option<&Path>) -> Option<String>
         Error::InvalidBoundary(_) => {
             format!("cut at the end of a turn: {}", again.with("--at", "last-turn"))
         }
-        Error::SessionNotFound(_) | Error::NothingThere(_) | Error::InvalidSessionId(_) => {
+        Error::NoSuchTitle { title, near } if !near.is_empty() => {
+            let command =
+                |other: &String| again.instead(&format!("={title}"), &format!("={other}"));
+            let commands: Vec<String> = near.iter().take(TOLD).map(command).collect();
+            format!("a title is given whole: {}", commands.join(", or "))
+        }
+        Error::SessionNotFound(name) if is_short(name) => format!(
+            "the start of an id has 8 characters or more; {} shows what is there",
+            again.list()
+        ),
+        Error::SessionNotFound(_)
+        | Error::NoSuchTitle { .. }
+        | Error::NothingThere(_)
+        | Error::InvalidSessionId(_) => {
             format!("{} shows what is there; `--store DIR` looks elsewhere", again.list())
         }
         Error::NotAFile(path) if path.is_dir() => {
-            let path = path.display().to_string();
-            let words = ["list", "--store", &path].map(str::to_owned);
-            format!("{} shows the sessions in it", pasted(&words))
+            let list = again.other(&["list", "--store", &path.display().to_string()]);
+            format!("{list} shows the sessions in it")
         }
-        Error::SessionAmbiguous { name, found } => match found.first().and_then(|one| named(one)) {
-            Some(path) => format!("give more of the id, or a path: {}", again.instead(name, path)),
-            None => "give more of the id, or the path of the file".into(),
-        },
+        Error::SessionAmbiguous { name, found } => ambiguous(name, found, again),
+        Error::NoFolder(_) if again.verb() == "side" => {
+            format!("give it a folder of this machine: {}", again.with("--cwd", "."))
+        }
+        Error::NoFolder(_) => {
+            "make that folder, or name a command that makes the note with `--condense-with`".into()
+        }
         Error::SessionNotLive { path, live, .. } => {
             let live = live.display().to_string();
-            let own =
-                again.words.iter().find(|word| Path::new(word).file_name() == path.file_name());
+            let own = again.word(|word| Path::new(word).file_name() == path.file_name());
             match own {
                 Some(own) => format!(
                     "use the live one: {}; or work on this one with `--allow SESSION_NOT_LIVE` and `--out`",
@@ -177,9 +100,26 @@ pub fn hint(error: &Error, again: &Again, path: Option<&Path>) -> Option<String>
     })
 }
 
-/// The path in a candidate, which is an id and a path in brackets.
-fn named(candidate: &str) -> Option<&str> {
-    candidate.rsplit_once(" (").map(|(_, path)| path.trim_end_matches(')'))
+/// Whether a name looks like the start of an id that is too short to be taken for one.
+fn is_short(name: &str) -> bool {
+    name.len() < 8 && name.chars().all(|c| c.is_ascii_hexdigit() || c == '-')
+}
+
+/// The same command for each session or file that answers to `name`, as far as a person would look at them.
+fn ambiguous(name: &str, found: &[Candidate], again: &Again) -> String {
+    let title = format!("={name}");
+    let own = again.word(|word| word == name || word == title);
+    // A file is named where its id is another one's as well.
+    let alone = |one: &Candidate| found.iter().filter(|other| other.id == one.id).count() == 1;
+    let command = |one: &Candidate| match own {
+        Some(own) if alone(one) => again.instead(own, &one.id),
+        Some(own) => again.instead(own, &one.path.display().to_string()),
+        None if again.verb() == "merge" => again.with("--into", &one.path.display().to_string()),
+        None => one.path.display().to_string(),
+    };
+    let what = if found.iter().all(alone) { "say which one" } else { "name the file" };
+    let commands: Vec<String> = found.iter().take(TOLD).map(command).collect();
+    format!("{what}: {}", commands.join(", or "))
 }
 
 fn open_turn(LastBoundary { turns, left_out }: LastBoundary, again: &Again) -> String {
@@ -259,26 +199,4 @@ fn mends(path: Option<&Path>) -> bool {
             || super::client_at(path) == Some("dsh")
     };
     path.is_none_or(|path| !packed(path))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn again(words: &str) -> Again {
-        Again { words: words.split(' ').map(str::to_owned).collect() }
-    }
-
-    #[test]
-    fn a_command_is_given_again_with_its_flags() {
-        let fork = again("fork s.jsonl --at=tip --store a b");
-        assert_eq!(
-            fork.with("--at", "last-turn"),
-            "`sessctl fork s.jsonl --store a b --at last-turn`"
-        );
-        assert_eq!(fork.list(), "`sessctl list --store a`");
-        assert_eq!(again("merge s --into p x").without("--into"), "`sessctl merge s x`");
-        let odd = Again { words: vec!["replay".into(), "it's here".into()] };
-        assert_eq!(odd.same(), "`sessctl replay 'it'\\''s here'`");
-    }
 }

@@ -191,14 +191,30 @@ pub(super) fn run(run: &Run, args: &Args) -> Result<Answer> {
     let starts = rows.iter().map(|row: &Row| start(&row.id, &ids)).collect();
     let (older, unread) = (recent.left(), recent.unread);
     let hint = if rows.is_empty() {
-        Some("no session is there; `sessctl list --store DIR` looks below another folder".into())
+        Some(nothing(run, args))
     } else if older > 0 && rows.len() == args.limit {
-        Some(format!("`sessctl list --limit {}` shows older ones", args.limit.saturating_mul(2)))
+        let more = args.limit.saturating_mul(2).to_string();
+        Some(format!("{} shows older ones", run.again.with("--limit", &more)))
     } else {
         None
     };
     let report = Listed { rows, older, unread, starts };
     Ok(Answer { report: Some(Box::new(report)), hint, ..Answer::default() })
+}
+
+/// What to do where no session is as it was asked for.
+fn nothing(run: &Run, args: &Args) -> String {
+    if args.cwd.is_some() {
+        let all = run.again.without("--cwd");
+        return format!("no session belongs to that folder; {all} lists those of all folders");
+    }
+    match run.wanted() {
+        Some(client) => {
+            let all = run.again.without("--format");
+            format!("no session of {} is there; {all} lists those of all clients", client.name())
+        }
+        None => "no session is there; `--store DIR` looks below another folder".into(),
+    }
 }
 
 fn row(run: &Run, glance: Glance, steps: &[Record]) -> Row {

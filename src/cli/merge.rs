@@ -19,7 +19,7 @@ use super::{
     Run,
     output::Answer,
     pick::{self, Allow, Opened, Pick},
-    report,
+    report::{self, Next},
     side::text_argument,
 };
 use crate::{
@@ -86,8 +86,18 @@ pub(super) fn run(run: &Run, args: &Args) -> Result<Answer> {
             answer.report = Some(Box::new(merged));
             Ok(answer)
         }
-        Err(error) => Ok(answer.failed(error)),
+        Err(error) => {
+            answer.hint = unanswered(&side).filter(|_| matches!(error, Error::NoAnswer(_)));
+            Ok(answer.failed(error))
+        }
     }
+}
+
+/// How to come to an answer in a side session.
+fn unanswered(side: &Opened) -> Option<String> {
+    let path = side.path.as_deref().filter(|_| side.manifest.is_none())?;
+    let open = Next::of(&side.session, path).pasted();
+    Some(format!("open it and ask there: `{open}`"))
 }
 
 fn merge(run: &Run, args: &Args, side: &Opened, answer: &mut Answer) -> Result<Merged> {

@@ -1,5 +1,6 @@
 //! The edge: flags in; words and exit statuses out. Nothing else reads the environment or the clock.
 
+mod again;
 mod child;
 mod complete;
 mod fork;
@@ -32,6 +33,7 @@ use crate::{
     format::{self, Format},
     store::{Journal, Store},
 };
+use again::Again;
 use output::{Answer, Output};
 pub use schema::schemas;
 
@@ -138,6 +140,7 @@ fn client(name: &str) -> Result<Client, String> {
 pub struct Run {
     global: Global,
     env: Env,
+    again: Again,
     store: Store,
     now: DateTime<Utc>,
 }
@@ -173,15 +176,16 @@ pub fn main() -> ExitCode {
     // A shell that wants to complete asks the program itself; then nothing else is done.
     clap_complete::CompleteEnv::with_factory(definition).complete();
     let args: Vec<OsString> = std::env::args_os().collect();
+    let env = Env::of_process();
+    let again = Again::of(&args, &env);
     let cli = match Cli::try_parse_from(&args) {
         Ok(cli) => cli,
-        Err(error) => return ExitCode::from(output::usage_error(&error, &args)),
+        Err(error) => return ExitCode::from(output::usage_error(error, &args, &again)),
     };
-    let env = Env::of_process();
-    let output = Output::new(&cli.global, hint::Again::of(&args));
+    let output = Output::new(&cli.global, again.clone());
     let store = Store::new(&cli.global.store, &env);
     // Clients count milliseconds; a finer time would not come back from their logs.
-    let run = Run { global: cli.global, env, store, now: Utc::now().trunc_subsecs(3) };
+    let run = Run { global: cli.global, env, again, store, now: Utc::now().trunc_subsecs(3) };
     if cli.version {
         return ExitCode::from(version::print(&output, run.global.json));
     }
@@ -194,7 +198,7 @@ pub fn main() -> ExitCode {
         Some(Command::Replay(args)) => ("replay", replay::run(&run, args, &output)),
         Some(Command::Usage(args)) => ("usage", usage::run(&run, args, &output)),
         Some(Command::List(args)) => ("list", list::run(&run, args)),
-        Some(Command::Help(args)) => ("help", help::run(&run, args)),
+        Some(Command::Help(args)) => ("help", Ok(help::run(&run, args))),
     };
     ExitCode::from(output.finish(name, answer))
 }

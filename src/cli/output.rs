@@ -4,19 +4,16 @@ use std::{
     cell::{Cell, RefCell},
     ffi::OsString,
     io::{self, Write},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 use anstyle::{AnsiColor, Style};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{
-    Global,
-    hint::{Again, hint},
-    pager::Pager,
-};
+use super::{Global, again::Again, hint::hint, pager::Pager};
 use crate::{
     env::Env,
     error::{Error, Result},
@@ -221,8 +218,8 @@ impl Output {
             }
         }
         match (&answer.failure, &answer.hint) {
-            (Some(error), _) => {
-                let hint = hint(error, &self.again, path.as_deref());
+            (Some(error), known) => {
+                let hint = hint(error, &self.again, path.as_deref()).or_else(|| known.clone());
                 say_error(&mut err, error, path.as_ref(), hint)
             }
             (None, Some(hint)) if !self.quiet => writeln!(err, "{PALE}hint:{PALE:#} {hint}"),
@@ -396,8 +393,13 @@ pub fn styled(text: &str) -> String {
 }
 
 /// What clap has to say; the exit status.
-pub fn usage_error(error: &clap::Error, args: &[OsString]) -> u8 {
+pub fn usage_error(mut error: clap::Error, args: &[OsString], again: &Again) -> u8 {
     let wrong = error.use_stderr();
+    let hint = misplaced(&error, again);
+    if let Some(hint) = &hint {
+        let tips = vec![hint.clone().into()];
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
+    }
     if wrong && args.iter().any(|arg| arg == "--json") {
         let message = error.render().to_string();
         // The first paragraph: where arguments are missing, they stand below its first line.
@@ -410,17 +412,36 @@ pub fn usage_error(error: &clap::Error, args: &[OsString]) -> u8 {
             .filter_map(|arg| arg.to_str())
             .find(|arg| !arg.starts_with('-'))
             .unwrap_or_default();
-        let document = document(
-            command,
-            failure.exit(),
-            &Answer::default().failed(failure),
-            &Again::default(),
-        );
+        let answer = Answer { hint, ..Answer::default() };
+        let document = document(command, failure.exit(), &answer.failed(failure), again);
         let _ = writeln!(io::stdout().lock(), "{document}");
     } else {
         let _ = error.print();
     }
     if wrong { 2 } else { 0 }
+}
+
+/// What was meant by a word where clap knows none: a folder behind `list`, a session in the place of a verb.
+fn misplaced(error: &clap::Error, again: &Again) -> Option<String> {
+    let (ContextKind::InvalidArg | ContextKind::InvalidSubcommand, ContextValue::String(word)) =
+        error.context().find(|(kind, _)| {
+            matches!(kind, ContextKind::InvalidArg | ContextKind::InvalidSubcommand)
+        })?
+    else {
+        return None;
+    };
+    match error.kind() {
+        ErrorKind::UnknownArgument if again.verb() == "list" && !word.starts_with('-') => {
+            let (below, of) = (again.moved(word, "--store"), again.moved(word, "--cwd"));
+            Some(format!(
+                "{below} lists the logs below a folder, {of} the sessions that belong to one"
+            ))
+        }
+        ErrorKind::InvalidSubcommand if Path::new(word).is_file() => {
+            Some(format!("{} shows a session", again.other(&["replay", word])))
+        }
+        _ => None,
+    }
 }
 
 /// `sessctl` alone, or with nothing but global options.

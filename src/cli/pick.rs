@@ -21,7 +21,7 @@ use crate::{
 /// Which session.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Pick {
-    /// A path, an id or its first 8 characters, =TITLE, or - for standard input
+    /// A path, an id or its first 8 characters, =TITLE (the whole of it), or - for standard input
     #[arg(
         value_name = "SESSION",
         required_unless_present = "last",

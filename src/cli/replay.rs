@@ -43,7 +43,7 @@ pub(super) use view::{MessageRow, SentRow, TurnRow};
 /// 5 on any error in the log.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Paths, ids, =TITLEs; - reads one log, or paths one a line, from standard input
+    /// Paths, ids or their first 8 characters, =TITLEs; - reads one log, or paths one a line, from standard input
     #[arg(value_name = "SESSION", add = ArgValueCompleter::new(complete::sessions))]
     sessions: Vec<String>,
     /// The session written last, of those whose working folder is DIR if one is given
@@ -81,7 +81,7 @@ pub struct Args {
     lenient: bool,
     #[command(flatten)]
     allow: Allow,
-    /// Write the view to a file; - is standard output
+    /// Write the view to a new file; - is standard output
     #[arg(long, value_name = "PATH")]
     out: Option<PathBuf>,
     /// Wait up to this long for the open turn to end, such as 90s, 5m or 1h30m
@@ -147,11 +147,14 @@ pub(in crate::cli) struct Replayed {
 }
 
 /// What is printed for people beside a view.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 enum Said {
     Nothing,
     Hash,
-    Verdict,
+    /// What was asked for and is so, before the numbers.
+    Verdict(&'static str),
+    /// Which view was written of which session, and where.
+    Written(View, String, PathBuf),
 }
 
 impl Report for Replayed {
@@ -160,19 +163,23 @@ impl Report for Replayed {
     }
 
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
-        match (self.said, &self.against) {
+        match (&self.said, &self.against) {
             (Said::Nothing, _) => Ok(()),
             (Said::Hash, _) => writeln!(out, "{}", self.hash),
-            (Said::Verdict, Some(against)) => {
+            (Said::Written(view, id, path), _) => {
+                let path = printable(&path.display().to_string());
+                writeln!(out, "wrote {} of {id} to {path}", view.what())
+            }
+            (Said::Verdict(_), Some(against)) => {
                 writeln!(
                     out,
                     "{}: {} messages of the parent, {} own",
                     against.prefix, against.prefix_messages, against.own_messages
                 )
             }
-            (Said::Verdict, None) => writeln!(
+            (Said::Verdict(so), None) => writeln!(
                 out,
-                "{} messages, {} turns, {} open, {} lines",
+                "{so}{} messages, {} turns, {} open, {} lines",
                 self.messages, self.turns, self.open_turns, self.lines
             ),
         }
@@ -324,15 +331,29 @@ fn judge(
     if verdict.is_none() {
         verdict = damage(args, &answer.findings, &policy);
     }
-    let said = if args.hash {
-        Said::Hash
-    } else if shown.is_none() {
-        Said::Verdict
-    } else {
-        Said::Nothing
+    let said = match (shown, to_file(run, args)) {
+        _ if args.hash => Said::Hash,
+        // A failure has words of its own.
+        (None, _) if verdict.is_some() => Said::Verdict(""),
+        (None, _) => Said::Verdict(match (args.check, &args.expect) {
+            (true, Some(_)) => "no errors, as expected: ",
+            (true, None) => "no errors: ",
+            (false, Some(_)) => "as expected: ",
+            (false, None) => "",
+        }),
+        (Some(view), Some(path)) if !output.is_quiet() => {
+            Said::Written(view, session.id().to_owned(), path)
+        }
+        (Some(_), _) => Said::Nothing,
     };
     answer.report = Some(Box::new(replayed(&thread, opened, &history, seed, against, rows, said)));
     Ok(verdict)
+}
+
+/// The file that the view goes to.
+fn to_file(run: &Run, args: &Args) -> Option<PathBuf> {
+    let path = args.out.as_deref().filter(|path| *path != std::path::Path::new("-"))?;
+    Some(run.env.absolute(path))
 }
 
 fn show(
@@ -344,7 +365,7 @@ fn show(
     output: &Output,
     findings: &[Finding],
 ) -> Result<()> {
-    let to_file = args.out.as_deref().filter(|path| *path != std::path::Path::new("-"));
+    let to_file = to_file(run, args);
     // Findings of other files of a chain have no place among these lines.
     let told = |finding: &&Finding| {
         let worth = run.global.verbose || finding.severity > Severity::Note;
@@ -364,9 +385,7 @@ fn show(
         let page = html::page(run, args, opened)?;
         return match to_file {
             None => output.write(page.as_bytes()).map(drop),
-            Some(path) => store::write_new(&run.env.absolute(path), 0o600, |out| {
-                Ok(out.write_all(page.as_bytes()))
-            }),
+            Some(path) => store::write_new(&path, 0o600, |out| Ok(out.write_all(page.as_bytes()))),
         };
     }
     if let Some(path) = to_file {
@@ -375,7 +394,7 @@ fn show(
             text.extend_from_slice(bytes);
             Ok(true)
         })?;
-        return store::write_new(&run.env.absolute(path), 0o600, |out| Ok(out.write_all(&text)));
+        return store::write_new(&path, 0o600, |out| Ok(out.write_all(&text)));
     }
     if terminal && matches!(kind, View::Transcript | View::Lineage) {
         output.page(&run.env);
@@ -483,6 +502,7 @@ fn is_fork(session: &Session) -> Option<Finding> {
 fn load_against(run: &Run, name: &str, child: &Session) -> Result<[Option<Session>; 2]> {
     let parent = Pick::named(name).open(run).map_err(|error| match error {
         Error::SessionNotFound(name) => Error::ParentNotFound(name),
+        Error::NoSuchTitle { title, .. } => Error::ParentNotFound(format!("={title}")),
         error => error,
     })?;
     let version = child.header().version;

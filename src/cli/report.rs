@@ -1,6 +1,6 @@
 //! The pieces that several reports have in common.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -100,6 +100,13 @@ pub struct Next {
 }
 
 impl Next {
+    /// What opens `session`, whose log lies at `path`.
+    pub fn of(session: &Session, path: &Path) -> Self {
+        let layout = session.format.layout();
+        let argv = layout.opens(session.id(), path, layout.root_of(path).is_some());
+        Self { argv, cwd: session.header().cwd.clone() }
+    }
+
     /// As it would be pasted into a shell.
     pub fn pasted(&self) -> String {
         let command = self.argv.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");

@@ -89,7 +89,8 @@ pub fn merge(
 
 /// The last answer that a side session gave of its own, and the messages that it stands for: its prompt and itself.
 pub fn last_answer(side: &Thread<'_>, seed: usize) -> Result<(String, [String; 2])> {
-    answer_among(side, &own_messages(side, seed))?.ok_or(Error::NoteEmpty)
+    answer_among(side, &own_messages(side, seed))?
+        .ok_or_else(|| Error::NoAnswer(side.session.id().into()))
 }
 
 /// What was said in a session itself: nothing inherited, no framing and no notes.

@@ -12,7 +12,7 @@ use walkdir::WalkDir;
 use super::glance::Glance;
 use crate::{
     env::Env,
-    error::{Error, Result},
+    error::{Candidate, Error, Result},
     format::{self, ALL, Format, Layout},
 };
 
@@ -201,12 +201,19 @@ impl Store {
     }
 
     fn by_title(&self, title: &str) -> Result<Found> {
-        let matching = self.glances().into_iter().filter_map(|glance| {
-            let same = !glance.header.is_helpers() && glance.title.as_deref() == Some(title);
-            same.then_some((glance.header.id, glance.path))
-        });
-        self.one(title, matching.collect(), FoundBy::Header)?
-            .ok_or_else(|| Error::SessionNotFound(format!("={title}")))
+        let mut all = self.glances();
+        all.retain(|glance| !glance.header.is_helpers());
+        let same = |glance: &&Glance| glance.title.as_deref() == Some(title);
+        let matching = all.iter().filter(same);
+        let matching = matching.map(|glance| (glance.header.id.clone(), glance.path.clone()));
+        self.one(title, matching.collect(), FoundBy::Header)?.ok_or_else(|| {
+            let wanted = title.to_lowercase();
+            let mut near: Vec<String> = all.into_iter().filter_map(|glance| glance.title).collect();
+            near.retain(|other| other.to_lowercase().contains(&wanted) && !wanted.is_empty());
+            near.sort();
+            near.dedup();
+            Error::NoSuchTitle { title: title.into(), near }
+        })
     }
 
     /// The one session among `found`; of several generations in one folder the live one.
@@ -226,8 +233,11 @@ impl Store {
                 Ok(Some(Found { path: path.clone(), by, root }))
             }
             several => {
-                let found =
-                    several.iter().map(|(id, path)| format!("{id} ({})", path.display())).collect();
+                let candidate = |(id, path): &(String, PathBuf)| Candidate {
+                    id: id.clone(),
+                    path: path.clone(),
+                };
+                let found = several.iter().map(candidate).collect();
                 Err(Error::SessionAmbiguous { name: name.into(), found })
             }
         }

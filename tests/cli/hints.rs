@@ -177,3 +177,135 @@ fn nothing_is_left_of_a_request_that_failed_and_no_error_names_a_temporary_file(
     let ran = home.run(&["fork", "work.jsonl", "--out", "closed/child.jsonl"]);
     assert!(!ran.err.contains(".sessctl-") && !ran.err.contains(".tmp"), "{}", ran.err);
 }
+
+/// The command in backquotes behind `words` in what was said.
+fn command_behind(said: &str, words: &str) -> String {
+    let rest = said.split(words).nth(1).unwrap_or_else(|| panic!("no {words:?} in {said}"));
+    rest.split('`').nth(1).expect("a command follows").to_owned()
+}
+
+#[test]
+fn a_program_that_is_not_installed_is_called_as_it_was() {
+    let home = Home::new();
+    home.copy("pi/pi-1.6.0-crash-in-tool-loop.jsonl", "open turn.jsonl");
+    let binary = env!("CARGO_BIN_EXE_sessctl");
+    let mut command = home.command(&["fork", "open turn.jsonl", "--out", "a.jsonl", "--json"]);
+    let report = ran(&command.env("PATH", "/usr/bin:/bin").output().unwrap()).report();
+    let hint = command_behind(report["hint"].as_str().unwrap(), "cut after turn 1 with");
+    assert!(hint.starts_with(&format!("{binary} fork ")), "{hint}");
+    assert_eq!(paste(&home, &hint).exit, 0, "{hint}");
+    fs::copy(binary, home.path("mine")).unwrap();
+    let ran = paste(&home, "./mine help NOTHING");
+    assert!(ran.err.contains("`./mine help codes`"), "{}", ran.err);
+}
+
+#[test]
+fn a_side_session_without_an_answer_is_no_empty_note() {
+    let home = Home::new();
+    home.pi();
+    let made = home.report(0, &["side", PI_ID, "--out", "aside.jsonl"]);
+    let merge = ["merge", "aside.jsonl", "--last-answer"];
+    let report = home.report(2, &merge);
+    let side = made["child"]["id"].as_str().unwrap();
+    assert_eq!(report["code"], "NOTE_EMPTY");
+    assert_eq!(report["message"], format!("side session {side} has no answer yet"));
+    let opens = home.run(&["side", PI_ID, "--out", "other.jsonl"]).out;
+    let opens = opens.lines().last().unwrap().trim().strip_prefix("open: ").unwrap();
+    let hint = report["hint"].as_str().unwrap();
+    assert_eq!(hint, format!("open it and ask there: `{}`", opens.replace("other", "aside")));
+    assert!(home.run(&merge).err.contains(hint));
+    let condensed = home.report(2, &["merge", "aside.jsonl", "--condense-with", "cat"]);
+    assert_eq!((&condensed["message"], &condensed["hint"]), (&report["message"], &report["hint"]));
+    let empty = home.report(2, &["merge", "aside.jsonl", "--note", " "]);
+    assert_eq!((&empty["code"], &empty["message"]), (&report["code"], &"the note is empty".into()));
+}
+
+#[test]
+fn a_session_of_another_machine_is_given_a_folder_of_this_one() {
+    let home = Home::new();
+    home.pi();
+    let ask = ["side", PI_ID, "--ask", "why?", "--run"];
+    let report = home.report(2, &ask);
+    assert_eq!(report["code"], "BAD_USAGE");
+    let hint = command_behind(report["hint"].as_str().unwrap(), "folder of this machine");
+    assert!(hint.ends_with("--cwd ."), "{hint}");
+    // What is left to fail is that no client is installed here.
+    let after = paste(&home, &hint).report();
+    assert_eq!(after["code"], "COMMAND_FAILED", "{after}");
+}
+
+#[test]
+fn a_folder_behind_list_and_a_session_without_a_verb_are_understood() {
+    let home = Home::new();
+    home.copy("pi/pi-1.6.0-tool-calls.jsonl", "logs/work.jsonl");
+    let report = home.report(2, &["list", "logs", "--limit", "3"]);
+    assert_eq!(report["code"], "BAD_USAGE");
+    assert_eq!(commands(&report).len(), 2, "{report}");
+    let said = home.run(&["list", "logs", "--limit", "3"]);
+    assert_eq!(said.exit, 2);
+    let (below, of) = ("sessctl list --limit 3 --store logs", "sessctl list --limit 3 --cwd logs");
+    for command in [below, of] {
+        assert!(said.err.contains(&format!("`{command}`")), "{}", said.err);
+        assert_eq!(paste(&home, command).exit, 0);
+    }
+    assert!(paste(&home, below).out.contains("01a2281b"));
+    let ran = home.run(&["logs/work.jsonl"]);
+    assert!(ran.err.contains("`sessctl replay logs/work.jsonl`"), "{}", ran.err);
+    assert_eq!(home.report(2, &["list", "--lmit", "3"])["hint"], Value::Null);
+}
+
+#[test]
+fn of_several_files_with_one_id_each_is_offered() {
+    let home = Home::new();
+    for name in ["a/work.jsonl", "b/work.jsonl"] {
+        home.copy("pi/pi-1.6.0-tool-calls.jsonl", name);
+    }
+    let id = "01a2281b-b8fc-73b4-86fd-6b65558447af";
+    for name in [id, "01a2281b", "=List the files here."] {
+        let report = home.report(4, &["replay", name, "--store", "."]);
+        assert_eq!(report["code"], "SESSION_AMBIGUOUS");
+        let (message, hint) =
+            (report["message"].as_str().unwrap(), report["hint"].as_str().unwrap());
+        assert!(message.starts_with(&format!("session {id} lies in 2 files: ")), "{message}");
+        assert!(!message.contains("/./") && hint.starts_with("name the file: "), "{hint}");
+        let commands = commands(&report);
+        assert_eq!(commands.len(), 2, "{hint}");
+        for (command, folder) in commands.iter().zip(["a", "b"]) {
+            let path = fs::canonicalize(home.path("")).unwrap().join(folder).join("work.jsonl");
+            assert!(command.contains(word(&path)), "{command}");
+            assert_eq!(paste(&home, command).exit, 0, "{command}");
+        }
+    }
+}
+
+#[test]
+fn of_several_sessions_with_one_title_each_is_offered() {
+    let home = Home::new();
+    home.copy("pi/pi-1.6.0-tool-calls.jsonl", "work.jsonl");
+    for out in ["x.jsonl", "y.jsonl"] {
+        home.report(0, &["fork", "work.jsonl", "--at", "turn:2", "--title", "Twice", "--out", out]);
+    }
+    let report = home.report(4, &["replay", "=Twice", "--store", "."]);
+    assert!(report["message"].as_str().unwrap().starts_with("`Twice` is the name of 2 sessions"));
+    assert!(report["hint"].as_str().unwrap().starts_with("say which one: "));
+    assert_eq!(commands(&report).len(), 2);
+    for command in commands(&report) {
+        assert!(!command.contains(".jsonl"), "{command}");
+        assert_eq!(paste(&home, &command).exit, 0, "{command}");
+    }
+}
+
+#[test]
+fn the_beginning_of_a_title_or_of_an_id_leads_to_the_whole_of_it() {
+    let home = Home::new();
+    home.copy("pi/pi-1.6.0-tool-calls.jsonl", "work.jsonl");
+    let report = home.report(3, &["replay", "=list the", "--store", "."]);
+    assert_eq!(report["message"], "no session has the title `list the`");
+    let whole = commands(&report);
+    assert_eq!(whole, ["sessctl replay '=List the files here.' --store . --json"]);
+    assert_eq!(paste(&home, &whole[0]).exit, 0);
+    let other = home.report(3, &["replay", "=Nothing like it", "--store", "."]);
+    assert!(other["hint"].as_str().unwrap().starts_with("`sessctl list --store .`"), "{other}");
+    let short = home.report(3, &["replay", "01a2281", "--store", "."]);
+    assert!(short["hint"].as_str().unwrap().contains("8 characters or more"), "{short}");
+}

@@ -82,12 +82,15 @@ impl Home {
         )
     }
 
-    /// The binary with that command line.
+    /// The binary with that command line, as one that is installed.
     pub fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_sessctl"));
+        let binary = Path::new(env!("CARGO_BIN_EXE_sessctl"));
+        let folder = binary.parent().expect("a file has a folder");
+        let mut command = Command::new(binary);
         command
             .args(args)
             .env_clear()
+            .env("PATH", format!("{}:/usr/bin:/bin", folder.display()))
             .env("HOME", self.folder.path())
             .env("TZ", "UTC")
             .current_dir(self.folder.path());

@@ -81,7 +81,7 @@ fn a_list_is_narrowed_by_client_folder_and_number() {
     let one = home.report(0, &["list", "--limit", "1"]);
     assert_eq!(rows(&one).len(), 1);
     assert_eq!(one["older"], rows(&claude).len());
-    assert_eq!(one["hint"], "`sessctl list --limit 2` shows older ones");
+    assert_eq!(one["hint"], "`sessctl list --json --limit 2` shows older ones");
     home.report(2, &["list", "--limit", "0"]);
     home.report(2, &["list", "--limit", "many"]);
     let empty = home.report(0, &["list", "--store", "nowhere"]);

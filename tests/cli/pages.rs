@@ -106,3 +106,26 @@ fn every_client_has_its_page() {
         assert!(ran.out.contains("class=\"turn\"") && ran.out.ends_with("</html>\n"), "{path}");
     }
 }
+
+#[test]
+fn where_a_view_was_written_is_said() {
+    let home = Home::new();
+    home.copy("pi/pi-1.6.0-tool-calls.jsonl", "work.jsonl");
+    let id = "01a2281b-b8fc-73b4-86fd-6b65558447af";
+    let folder = fs::canonicalize(home.path("")).unwrap();
+    for (view, what) in [("html", "the page"), ("messages", "the messages")] {
+        let out = format!("new/folder/{view}");
+        let ran = home.run(&["replay", "work.jsonl", "--view", view, "--out", &out]);
+        assert_eq!(ran.exit, 0, "{}", ran.err);
+        assert_eq!(ran.out, format!("wrote {what} of {id} to {}\n", folder.join(&out).display()));
+        assert!(fs::metadata(home.path(&out)).unwrap().len() > 1000);
+        let out = format!("{out}-quiet");
+        let ran = home.run(&["-q", "replay", "work.jsonl", "--view", view, "--out", &out]);
+        assert_eq!((ran.exit, ran.out.as_str(), ran.err.as_str()), (0, "", ""));
+        assert!(home.path(&out).is_file());
+        let out = format!("{out}-json");
+        let report = home.report(0, &["replay", "work.jsonl", "--view", view, "--out", &out]);
+        assert_eq!((&report["ok"], &report["rows"]), (&true.into(), &serde_json::Value::Null));
+        assert!(home.path(&out).is_file());
+    }
+}

@@ -27,6 +27,14 @@ fn the_tour_works_and_prints_what_it_says() {
         assert_eq!(ran.exit, 0, "{block}{}", ran.err);
         shown += &ran.out;
     }
+    // What is shown between the commands is what they print.
+    let printed: Vec<&str> =
+        tour.split("```text\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
+    let printed: Vec<&&str> = printed.iter().filter(|text| !text.contains("sessctl ")).collect();
+    assert_eq!(printed.len(), 2);
+    for text in printed {
+        assert!(shown.contains(*text), "{text}\n{shown}");
+    }
     for said in [
         "identical: 11 messages of the parent, 0 own",
         "merged a note of 41 characters",

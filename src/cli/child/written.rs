@@ -207,10 +207,7 @@ pub(super) fn replayed(
         replayed: true,
         parent: ParentReport::of(opened),
         compacted_source: outline.compacted.is_some(),
-        next: Next {
-            argv: layout.opens(child.id(), path, root.is_some()),
-            cwd: child.header().cwd.clone(),
-        },
+        next: Next::of(&child, path),
         framed: thread
             .history(thread.path().len(), thread.seed)
             .iter()

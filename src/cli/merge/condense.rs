@@ -154,7 +154,7 @@ pub(super) fn note(
     let thread = fresh.as_ref().unwrap_or(&side.session).thread(None)?;
     let own = ops::own_messages(&thread, lineage::seed(&thread, parent).kept);
     if own.is_empty() {
-        return Err(Error::NoteEmpty);
+        return Err(Error::NoAnswer(side.session.id().into()));
     }
     if !args.allow_repeat
         && let Some(record) =

@@ -120,7 +120,6 @@ pub(super) fn report_of(
 ) -> Result<Merged> {
     let chars = note.as_ref().map_or(0, |note| note.chars as u64);
     let added = if lines.is_empty() { 0 } else { chars };
-    let layout = parent.format.layout();
     let elsewhere = condense.as_ref().and_then(|condense| condense.answered_in.as_deref());
     Ok(Merged {
         appended_messages: usize::from(!lines.is_empty()),
@@ -138,10 +137,7 @@ pub(super) fn report_of(
             estimate: ESTIMATE,
         },
         side_tokens: target::burnt(side, elsewhere, path)?,
-        next: Next {
-            argv: layout.opens(parent.id(), path, layout.root_of(path).is_some()),
-            cwd: parent.header().cwd.clone(),
-        },
+        next: Next::of(parent, path),
         condense,
         dry_run: args.dry_run,
         lines: lines.iter().map(|line| String::from_utf8_lossy(line).into_owned()).collect(),

@@ -89,6 +89,7 @@ pub(super) fn path(run: &Run, args: &Args, side: &Opened) -> Result<PathBuf> {
         (Some(into), _) => {
             run.store.find(into).map(|found| found.path).map_err(|error| match error {
                 Error::SessionNotFound(name) => Error::ParentNotFound(name),
+                Error::NoSuchTitle { title, .. } => Error::ParentNotFound(format!("={title}")),
                 error => error,
             })?
         }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
-use unicode_width::UnicodeWidthChar;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::view::{Rows, Sink};
 use crate::{
@@ -28,8 +28,8 @@ const PALE: Style = Style::new().dimmed();
 /// How many lines of what a person said are shown unless told otherwise.
 const FOLD: usize = 12;
 
-/// How many characters of a call's arguments are shown unless told otherwise.
-const ARGUMENTS: usize = 120;
+/// How many columns of a call's arguments are shown unless told otherwise.
+pub(in crate::cli::replay) const ARGUMENTS: usize = 120;
 
 /// Longer lines are hard to read, however wide the terminal is.
 const WIDEST: usize = 100;
@@ -261,6 +261,11 @@ impl Pen<'_> {
             _ => FOLD,
         };
         let lines = text.lines().count();
+        if lines == 0 && unfolded.calls.is_empty() {
+            let _ = writeln!(self.out, "  {PALE}(no text){PALE:#}");
+        }
+        // A line that says that one is missing takes its place.
+        let fold = if lines == fold.saturating_add(1) { lines } else { fold };
         for line in text.lines().take(fold) {
             for part in self.wrapped(line) {
                 self.line(inherited, part);
@@ -268,8 +273,7 @@ impl Pen<'_> {
         }
         if lines > fold {
             let more = lines - fold;
-            let more = if more == 1 { "1 more line".into() } else { format!("{more} more lines") };
-            let _ = writeln!(self.out, "  {PALE}… {more} with `--full`{PALE:#}");
+            let _ = writeln!(self.out, "  {PALE}… {more} more lines with `--full`{PALE:#}");
         }
     }
 
@@ -294,7 +298,8 @@ impl Pen<'_> {
                 }
                 continue;
             }
-            let gist = gist(arguments);
+            let room = self.reading.width.map(|width| width.saturating_sub(name.width() + 6));
+            let gist = gist(arguments, room.unwrap_or(ARGUMENTS).clamp(20, ARGUMENTS));
             let _ =
                 writeln!(self.out, "  {PALE}→{PALE:#} {style}{name}{style:#} {PALE}{gist}{PALE:#}");
         }
@@ -331,8 +336,8 @@ fn wrap(line: &str, width: usize) -> Vec<&str> {
     parts
 }
 
-/// What matters most of a call's arguments, on one line.
-pub(in crate::cli::replay) fn gist(arguments: &str) -> String {
+/// What matters most of a call's arguments, on one line of at most `room` columns.
+pub(in crate::cli::replay) fn gist(arguments: &str, room: usize) -> String {
     const FIRST: [&str; 10] = [
         "command",
         "cmd",
@@ -360,9 +365,9 @@ pub(in crate::cli::replay) fn gist(arguments: &str) -> String {
     });
     let text = printable(main.as_deref().unwrap_or(arguments));
     let one: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match one.char_indices().nth(ARGUMENTS) {
-        Some((at, _)) => format!("{}…", &one[..at]),
-        None => one,
+    match wrap(&one, room).as_slice() {
+        [] | [_] => one,
+        [first, ..] => format!("{first}…"),
     }
 }
 
@@ -380,9 +385,9 @@ mod tests {
 
     #[test]
     fn the_gist_of_a_call_is_its_command_or_path() {
-        assert_eq!(gist(r#"{"timeout":3,"command":"ls\n-la"}"#), "ls -la");
-        assert_eq!(gist(r#"{"command":["bash","-lc","ls"]}"#), "bash -lc ls");
-        assert_eq!(gist("not json"), "not json");
-        assert!(gist(&"x".repeat(500)).ends_with('…'));
+        assert_eq!(gist(r#"{"timeout":3,"command":"ls\n-la"}"#, 20), "ls -la");
+        assert_eq!(gist(r#"{"command":["bash","-lc","ls"]}"#, 20), "bash -lc ls");
+        assert_eq!(gist("not json", 20), "not json");
+        assert_eq!(gist(&"x".repeat(500), 20), format!("{}…", "x".repeat(20)));
     }
 }

@@ -32,6 +32,20 @@ pub enum View {
     Html,
 }
 
+impl View {
+    /// What it shows of a session, in words.
+    pub fn what(self) -> &'static str {
+        match self {
+            Self::Transcript => "the transcript",
+            Self::Messages => "the messages",
+            Self::Provider => "the next request",
+            Self::Turns => "the turns",
+            Self::Lineage => "the lineage",
+            Self::Html => "the page",
+        }
+    }
+}
+
 /// Everything the views are made of.
 pub struct Rows<'a> {
     pub(super) thread: &'a Thread<'a>,

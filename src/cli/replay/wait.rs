@@ -63,7 +63,7 @@ pub(super) fn open(run: &Run, args: &Args, pick: &Pick) -> Result<Opened> {
                 Some(error) if late => return Err(error),
                 Some(_) => settle(opened.path.as_deref(), until),
             },
-            Err(Error::SessionNotFound(_) | Error::NothingThere(_)) if !late => sleep(EVERY),
+            Err(error) if !late && error.code() == "SESSION_NOT_FOUND" => sleep(EVERY),
             Err(error) => return Err(error),
         }
     }

@@ -81,10 +81,7 @@ impl Taker {
             return Err(unknown(format));
         }
         match cwd.filter(|cwd| !cwd.is_dir()) {
-            Some(cwd) => Err(Error::BadUsage(format!(
-                "the session belongs to the folder {}, which is not there",
-                cwd.display()
-            ))),
+            Some(cwd) => Err(Error::NoFolder(cwd.into())),
             None => Ok(()),
         }
     }

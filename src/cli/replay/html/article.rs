@@ -7,7 +7,7 @@ use super::{
     text,
 };
 use crate::{
-    cli::replay::transcript::gist,
+    cli::replay::transcript::{ARGUMENTS, gist},
     fact::Role,
     finding::{Finding, Severity},
     format::Origin,
@@ -234,7 +234,7 @@ fn message(out: &mut String, branches: &[Branch], at: usize, said: &Said) {
             out,
             "<details class=\"call\"><summary><strong>→ {}</strong> <span class=\"gist\">{}</span></summary><pre>{}</pre></details>",
             text(name),
-            text(&gist(arguments)),
+            text(&gist(arguments, ARGUMENTS)),
             text(arguments),
         );
     }
