@@ -1,21 +1,18 @@
 //! `sessctl list`, which `replay --view lineage` without a session is as well: the sessions written last.
 
+mod table;
+
 use std::{
     collections::HashMap,
-    io::{self, IsTerminal, Write},
     path::{Path, PathBuf},
 };
 
 use chrono::{DateTime, Utc};
-use comfy_table::{CellAlignment, Table};
 use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{
-    Run,
-    output::{Answer, Report, printable},
-};
+use super::{Run, output::Answer};
 use crate::{
     error::{Error, Result},
     format::{self, Format},
@@ -88,81 +85,9 @@ pub(in crate::cli) struct Listed {
     /// The shortest start of each id that tells it from all others, in the order of rows.
     #[serde(skip)]
     starts: Vec<usize>,
-}
-
-impl Report for Listed {
-    fn json(&self) -> String {
-        serde_json::to_string(self).expect("a report always serialises")
-    }
-
-    fn human(&self, out: &mut dyn Write) -> io::Result<()> {
-        if self.rows.is_empty() {
-            return Ok(());
-        }
-        let mut table = Table::new();
-        table.load_style(comfy_table::presets::NOTHING);
-        table.set_header(["id", "client", "turns", "size", "age", "title", "folder"]);
-        for (row, start) in self.rows.iter().zip(&self.starts) {
-            let id: String = row.id.chars().take(*start).collect();
-            let turns = row.turns.map_or_else(|| "?".to_owned(), |turns| turns.to_string());
-            let tree = match row.depth {
-                0 => String::new(),
-                depth => format!("{}└ ", "  ".repeat(depth - 1)),
-            };
-            let kind = if row.kind == "main" || row.kind == "fork" && row.depth > 0 {
-                String::new()
-            } else {
-                format!("[{}] ", row.kind)
-            };
-            let title = printable(row.title.as_deref().unwrap_or_default()).replace('\n', " ");
-            let folder = printable(row.cwd.as_deref().unwrap_or_default());
-            let (size, age) = (size(row.size), age(row.age));
-            let title = format!("{tree}{kind}{}", title.trim());
-            table.add_row([printable(&id), row.client.into(), turns, size, age, title, folder]);
-        }
-        for column in table.column_iter_mut().skip(2).take(3) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-        let width = terminal_size::terminal_size().filter(|_| io::stdout().is_terminal());
-        for line in table.lines() {
-            let line = line.trim_end();
-            match width {
-                Some((width, _)) => writeln!(out, "{}", cut(line, usize::from(width.0)))?,
-                None => writeln!(out, "{line}")?,
-            }
-        }
-        Ok(())
-    }
-}
-
-/// The beginning of a line that is too long for the terminal.
-fn cut(line: &str, width: usize) -> String {
-    if line.chars().count() <= width {
-        return line.to_owned();
-    }
-    line.chars().take(width.saturating_sub(1)).chain(['…']).collect()
-}
-
-/// A number of bytes for people.
-fn size(bytes: u64) -> String {
-    let mut unit = bytes;
-    for name in ["B", "KiB", "MiB"] {
-        if unit < 1024 {
-            return format!("{unit} {name}");
-        }
-        unit /= 1024;
-    }
-    format!("{unit} GiB")
-}
-
-/// A number of seconds for people.
-fn age(seconds: i64) -> String {
-    match seconds.max(0) {
-        seconds @ 0..60 => format!("{seconds}s"),
-        seconds @ 60..3600 => format!("{}m", seconds / 60),
-        seconds @ 3600..86_400 => format!("{}h", seconds / 3600),
-        seconds => format!("{}d", seconds / 86_400),
-    }
+    /// The home folder, which a terminal is shown as `~`.
+    #[serde(skip)]
+    home: Option<PathBuf>,
 }
 
 pub(super) fn run(run: &Run, args: &Args) -> Result<Answer> {
@@ -198,7 +123,7 @@ pub(super) fn run(run: &Run, args: &Args) -> Result<Answer> {
     } else {
         None
     };
-    let report = Listed { rows, older, unread, starts };
+    let report = Listed { rows, older, unread, starts, home: run.env.home("") };
     Ok(Answer { report: Some(Box::new(report)), hint, ..Answer::default() })
 }
 
@@ -336,11 +261,5 @@ mod tests {
         let ids = ["01a2281b-b0f9", "01a2281b-b1f9", "99999999-9999"].map(str::to_owned);
         assert_eq!(start("01a2281b-b0f9", &ids), 11);
         assert_eq!(start("99999999-9999", &ids), SHORTEST);
-    }
-
-    #[test]
-    fn sizes_and_ages_are_short() {
-        assert_eq!([size(999), size(2048), size(5 << 30)], ["999 B", "2 KiB", "5 GiB"]);
-        assert_eq!([age(59), age(7200), age(90_000)], ["59s", "2h", "1d"]);
     }
 }

@@ -96,7 +96,9 @@ impl Pen<'_> {
         let header = session.header();
         let title = session.title().unwrap_or_default();
         if !title.trim().is_empty() {
-            let _ = writeln!(self.out, "{TITLE}{}{TITLE:#}", printable(title.trim()));
+            for part in self.wrapped(&printable(title.trim())) {
+                let _ = writeln!(self.out, "{TITLE}{part}{TITLE:#}");
+            }
         }
         let turns = self.rows.thread.turns.list.len();
         let counted = if turns == 1 { "1 turn".to_owned() } else { format!("{turns} turns") };
@@ -104,7 +106,9 @@ impl Pen<'_> {
         words.extend(header.cwd.clone());
         words.push(counted);
         let words: Vec<String> = words.iter().map(|word| printable(word)).collect();
-        let _ = writeln!(self.out, "{PALE}{}{PALE:#}", words.join(" · "));
+        for part in self.wrapped(&words.join(" · ")) {
+            let _ = writeln!(self.out, "{PALE}{part}{PALE:#}");
+        }
         if let Some(parent) = &header.parent {
             let _ = writeln!(self.out, "{PALE}from {}{PALE:#}", printable(parent));
         }
