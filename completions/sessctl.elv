@@ -195,6 +195,7 @@ set edit:completion:arg-completer[sessctl] = {|@words|
             cand --with-paths 'With --ledger, also write working folders, which may tell more than is meant to leave the machine'
             cand --statusline 'Print one short line for a prompt: today, unless a range or a session is given'
             cand --reconcile 'Set the sums beside those that the clients themselves keep'
+            cand --no-cache 'Read every log, also those that have not changed since an earlier run read them'
             cand --json 'Print one report as JSON on standard output, on success and on failure alike'
             cand -q 'Print nothing but the answer'
             cand --quiet 'Print nothing but the answer'

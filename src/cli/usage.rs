@@ -1,6 +1,7 @@
 //! `sessctl usage`
 
 mod budget;
+mod cache;
 mod explain;
 mod reconcile;
 mod report;
@@ -101,6 +102,9 @@ pub struct Args {
     /// Set the sums beside those that the clients themselves keep
     #[arg(long, group = "form", conflicts_with_all = ["since", "until"])]
     reconcile: bool,
+    /// Read every log, also those that have not changed since an earlier run read them
+    #[arg(long)]
+    no_cache: bool,
     /// Exit with 1 when the sum is more than this, such as 10usd or 5Mtok
     #[arg(long, value_name = "AMOUNT", conflicts_with_all = ["explain", "reconcile"])]
     fail_over: Option<Amount>,

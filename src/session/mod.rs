@@ -13,6 +13,7 @@ pub mod ledger;
 pub mod lineage;
 mod order;
 mod salvage;
+pub mod sheet;
 mod thread;
 mod turn;
 

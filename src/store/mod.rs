@@ -10,6 +10,7 @@ mod journal;
 pub mod ledger;
 mod lock;
 mod recent;
+mod shelf;
 mod undo;
 
 pub use append::append;
@@ -22,3 +23,4 @@ pub use journal::{Journal, Lock, Record, State, Written};
 pub use ledger::Part;
 pub use lock::{Held, hold, holder, present};
 pub use recent::Recent;
+pub use shelf::{Mark, Shelf};

@@ -20,6 +20,7 @@ mod sides;
 mod snapshots;
 mod terminal;
 mod transcripts;
+mod usage_cache;
 mod usage_copies;
 mod usage_ledgers;
 mod usage_money;

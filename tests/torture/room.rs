@@ -225,6 +225,8 @@ impl Room {
         let mut command = Command::new(program);
         command.args(args).env_clear().env("HOME", self.folder.path()).env("TZ", "UTC");
         command.env("TMPDIR", self.path("tmp")).current_dir(self.folder.path());
+        // Else nothing here would lie still for long enough to come into the index.
+        command.env("SESSCTL_CACHE_AFTER", "0");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
@@ -257,8 +259,11 @@ impl Room {
     /// What a run that nothing disturbs leaves, and says. The room is as it was afterwards.
     pub fn reference(&self, verb: Verb) -> (Shape, Value) {
         self.reset();
+        std::thread::sleep(std::time::Duration::from_millis(25)); // till it lies still
         let ran = ended(&mut self.command(&self.args(verb)));
         assert_eq!(ran.exit(), Some(0), "{verb:?}: {}", ran.told());
+        let index = self.path(".local/state/sessctl/usage.index").exists();
+        assert_eq!(index, verb == Verb::Usage, "what is attacked in usage is its index");
         let shape = self.shape().unwrap_or_else(|why| panic!("{verb:?}: {why}"));
         self.reset();
         (shape, ran.report())
@@ -358,6 +363,10 @@ impl Room {
         }
         if verb == Verb::Usage && said["totals"] != again.report()["totals"] {
             return Err(format!("then counted {}", again.report()["totals"]));
+        }
+        // Once more, from the index that was left.
+        if verb == Verb::Usage && ended(&mut self.command(&self.args(verb))).out != again.out {
+            return Err("then counted otherwise from the index".into());
         }
         Ok(())
     }

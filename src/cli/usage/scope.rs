@@ -9,7 +9,10 @@ use std::{
 use chrono::{DateTime, Utc};
 use rayon::prelude::*;
 
-use super::Args;
+use super::{
+    Args,
+    cache::{Cache, is_foreign},
+};
 use crate::{
     cli::{
         Run,
@@ -17,11 +20,10 @@ use crate::{
         progress::Progress,
     },
     error::{Error, Result},
-    finding::Code,
     format,
     log::Log,
     session::{Session, kinship, ledger::Account},
-    store::{Glance, Store, live},
+    store::{Glance, Mark, Store, live},
 };
 
 /// How far up owners are looked for that are named by a path and lie elsewhere.
@@ -51,7 +53,7 @@ pub(super) enum Depth {
 }
 
 impl Depth {
-    fn read(self, path: &Path, run: &Run) -> Result<Account> {
+    pub fn read(self, path: &Path, run: &Run) -> Result<Account> {
         let log = Log::open(path)?;
         let session = match self {
             Self::Sums | Self::Claims => Session::read_ledger(log, run.wanted()),
@@ -110,19 +112,23 @@ impl Scope {
     ) -> Result<(Vec<Account>, usize)> {
         let all = self.named.len() + self.listed.len() + self.around.len();
         let progress = Progress::new(all, "logs", quiet);
-        let read = |path: &PathBuf| -> Result<(PathBuf, Account)> {
-            let account = depth.read(path, run);
+        // What does not count is not written down, and nobody asks for it often.
+        let cache = Cache::of(run).filter(|_| !args.no_cache && depth != Depth::Refusals);
+        let look = |(path, mark): &Marked, named| -> Result<(PathBuf, Account)> {
+            let account = depth.account(path, *mark, named, cache.as_ref(), run);
             progress.step();
             Ok((path.clone(), account?))
         };
+        let read = |marked: &Marked| look(marked, false);
         let mut seen = HashSet::new();
         let mut new = |paths: Vec<PathBuf>| -> Vec<PathBuf> {
             paths.into_iter().filter(|path| seen.insert(path.clone())).collect()
         };
         let [named, listed, around] = [self.named, self.listed, self.around].map(&mut new);
+        let [named, listed, around] = [named, listed, around].map(marked);
         let [listed, around] = [listed, around].map(largest_first);
         let mut accounts: Vec<(PathBuf, Account)> =
-            named.par_iter().map(read).collect::<Result<_>>()?;
+            named.par_iter().map(|marked| look(marked, true)).collect::<Result<_>>()?;
         let listed: Vec<Result<(PathBuf, Account)>> =
             listed.par_iter().with_max_len(1).map(read).collect();
         let mut unread = 0;
@@ -130,8 +136,7 @@ impl Scope {
             match account {
                 Ok(account) => accounts.push(account),
                 // Folders hold other files too.
-                Err(Error::Damaged(finding))
-                    if matches!(finding.code, Code::FormatUnknown | Code::EmptyFile) => {}
+                Err(Error::Damaged(finding)) if is_foreign(&finding) => {}
                 Err(_) => unread += 1,
             }
         }
@@ -158,9 +163,13 @@ impl Scope {
                 find_parent_among(run, parent, Some(path), &mut stores).ok()
             };
             let known = |found: &PathBuf| accounts.iter().any(|(path, _)| path == found);
-            let owner = found.filter(|found| !known(found)).and_then(|found| read(&found).ok());
+            let owner = found.filter(|found| !known(found));
+            let owner = owner.and_then(|found| read(&(found.clone(), Mark::of(&found))).ok());
             sessions.extend(owner.iter().map(|(_, account)| Arc::clone(&account.session)));
             accounts.extend(owner);
+        }
+        if let Some(cache) = cache {
+            cache.close();
         }
         let derived = derived(&accounts, asked, args);
         // A session may have several files, each with calls of its own.
@@ -183,12 +192,21 @@ impl Scope {
     }
 }
 
+/// A file, and the state that it was seen in.
+type Marked = (PathBuf, Option<Mark>);
+
+fn marked(paths: Vec<PathBuf>) -> Vec<Marked> {
+    let marked = |path: PathBuf| (Mark::of(&path), path);
+    paths.into_iter().map(marked).map(|(mark, path)| (path, mark)).collect()
+}
+
 /// Files in the order in which they are best shared out: a large one that comes last would be waited for.
-fn largest_first(paths: Vec<PathBuf>) -> Vec<PathBuf> {
-    let size = |path: &PathBuf| std::fs::metadata(path).map_or(0, |meta| meta.len());
-    let mut sized: Vec<_> = paths.into_iter().map(|path| (size(&path), path)).collect();
-    sized.sort_by(|a, b| b.cmp(a));
-    sized.into_iter().map(|(_, path)| path).collect()
+fn largest_first(mut files: Vec<Marked>) -> Vec<Marked> {
+    files.sort_by(|(a_path, a), (b_path, b)| {
+        let size = |mark: &Option<Mark>| mark.map_or(0, |mark| mark.size());
+        size(b).cmp(&size(a)).then_with(|| a_path.cmp(b_path))
+    });
+    files
 }
 
 /// The sessions that derive from the first `asked` ones: side sessions and subagents, forks if asked for.
