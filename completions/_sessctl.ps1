@@ -205,6 +205,7 @@ Register-ArgumentCompleter -Native -CommandName 'sessctl' -ScriptBlock {
             [CompletionResult]::new('--statusline', '--statusline', [CompletionResultType]::ParameterName, 'Print one short line for a prompt: today, unless a range or a session is given')
             [CompletionResult]::new('--reconcile', '--reconcile', [CompletionResultType]::ParameterName, 'Set the sums beside those that the clients themselves keep')
             [CompletionResult]::new('--no-cache', '--no-cache', [CompletionResultType]::ParameterName, 'Read every log, also those that have not changed since an earlier run read them')
+            [CompletionResult]::new('--keep', '--keep', [CompletionResultType]::ParameterName, 'Keep what is read in a ledger of our own, and count what was kept of logs that are gone')
             [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print one report as JSON on standard output, on success and on failure alike')
             [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Print nothing but the answer')
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Print nothing but the answer')

@@ -196,6 +196,7 @@ set edit:completion:arg-completer[sessctl] = {|@words|
             cand --statusline 'Print one short line for a prompt: today, unless a range or a session is given'
             cand --reconcile 'Set the sums beside those that the clients themselves keep'
             cand --no-cache 'Read every log, also those that have not changed since an earlier run read them'
+            cand --keep 'Keep what is read in a ledger of our own, and count what was kept of logs that are gone'
             cand --json 'Print one report as JSON on standard output, on success and on failure alike'
             cand -q 'Print nothing but the answer'
             cand --quiet 'Print nothing but the answer'

@@ -202,6 +202,7 @@ complete -c sessctl -n "__fish_sessctl_using_subcommand usage" -l with-paths -d 
 complete -c sessctl -n "__fish_sessctl_using_subcommand usage" -l statusline -d 'Print one short line for a prompt: today, unless a range or a session is given'
 complete -c sessctl -n "__fish_sessctl_using_subcommand usage" -l reconcile -d 'Set the sums beside those that the clients themselves keep'
 complete -c sessctl -n "__fish_sessctl_using_subcommand usage" -l no-cache -d 'Read every log, also those that have not changed since an earlier run read them'
+complete -c sessctl -n "__fish_sessctl_using_subcommand usage" -l keep -d 'Keep what is read in a ledger of our own, and count what was kept of logs that are gone'
 complete -c sessctl -n "__fish_sessctl_using_subcommand usage" -l json -d 'Print one report as JSON on standard output, on success and on failure alike'
 complete -c sessctl -n "__fish_sessctl_using_subcommand usage" -s q -l quiet -d 'Print nothing but the answer'
 complete -c sessctl -n "__fish_sessctl_using_subcommand usage" -s v -l verbose -d 'Also print what is merely worth knowing'

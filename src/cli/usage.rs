@@ -3,6 +3,7 @@
 mod budget;
 mod cache;
 mod explain;
+mod keep;
 mod reconcile;
 mod report;
 mod scope;
@@ -105,6 +106,9 @@ pub struct Args {
     /// Read every log, also those that have not changed since an earlier run read them
     #[arg(long)]
     no_cache: bool,
+    /// Keep what is read in a ledger of our own, and count what was kept of logs that are gone
+    #[arg(long)]
+    keep: bool,
     /// Exit with 1 when the sum is more than this, such as 10usd or 5Mtok
     #[arg(long, value_name = "AMOUNT", conflicts_with_all = ["explain", "reconcile"])]
     fail_over: Option<Amount>,
@@ -208,6 +212,7 @@ pub(super) fn run(run: &Run, args: &Args, output: &Output) -> Result<Answer> {
         unrecorded: ledger.unrecorded,
         lower_bound: ledger.lower_bound(),
         orphans: ledger.orphans(),
+        kept: args.keep.then(|| ledger.kept()),
         weak_keys: ledger.weak_keys(),
         broken_lines: ledger.broken_lines,
         unread,
@@ -229,7 +234,7 @@ pub(super) fn run(run: &Run, args: &Args, output: &Output) -> Result<Answer> {
 }
 
 fn files(accounts: &[Account]) -> usize {
-    accounts.iter().filter(|account| account.counted).count()
+    accounts.iter().filter(|account| account.counted && !account.kept).count()
 }
 
 /// A path as given, with the slash at its end that makes it a folder.

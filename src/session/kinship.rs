@@ -1,6 +1,7 @@
 //! Who copied from whom, where the logs themselves do not say.
 
 use std::{
+    cmp::Reverse,
     collections::{BTreeMap, HashMap, HashSet},
     sync::Arc,
 };
@@ -121,8 +122,10 @@ fn figures(accounts: &mut [Account]) {
             pairs.take_while(|(a, b)| a.figures.is_some() && a.figures == b.figures).count()
         };
         let client = accounts[at].client;
-        let known =
-            accounts.iter().position(|other| other.client == client && other.session == parent);
+        // Of a parent's log in two places, the one that goes on may say more.
+        let known = (0..accounts.len())
+            .filter(|other| accounts[*other].client == client && accounts[*other].session == parent)
+            .max_by_key(|other| (same(&accounts[at], &accounts[*other]), Reverse(*other)));
         let copies = match known {
             Some(known) => same(&accounts[at], &accounts[known]),
             None => (0..accounts.len())

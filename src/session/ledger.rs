@@ -39,6 +39,8 @@ pub struct Account {
     pub unrecorded: u64,
     /// Lines that could not be read.
     pub broken_lines: u64,
+    /// Whether its log is gone, and this is what was kept of it.
+    pub kept: bool,
     /// Whether its completions are asked for; else it only tells who owns what.
     pub counted: bool,
 }
@@ -86,6 +88,8 @@ pub struct Completion {
     pub orphan: bool,
     /// Whether no record has the final output.
     pub provisional: bool,
+    /// Whether every log that states it is gone.
+    pub kept: bool,
 }
 
 /// All completions, and what is beside them.
@@ -136,6 +140,7 @@ impl Account {
             usages: session.facts.usages,
             claims: session.facts.claims,
             refused: session.facts.refused,
+            kept: false,
             counted: true,
         }
     }
@@ -156,13 +161,16 @@ impl Ledger {
     pub fn of(accounts: &[Account], adopt: bool, follow: &dyn Fn(&str) -> bool) -> Self {
         let family = Family::of(accounts);
         let mut ledger = Self::default();
-        let mut seen = HashSet::new();
-        for account in accounts {
-            // A file that lies in two places is one.
-            if account.counted && seen.insert((account.client, &account.session)) {
-                ledger.unrecorded += account.unrecorded;
-                ledger.broken_lines += account.broken_lines;
-            }
+        // A file that lies in two places is one; where it went on it says more.
+        let mut beside: HashMap<_, (u64, u64)> = HashMap::new();
+        for account in accounts.iter().filter(|account| account.counted) {
+            let most = beside.entry((account.client, &account.session)).or_default();
+            most.0 = most.0.max(account.unrecorded);
+            most.1 = most.1.max(account.broken_lines);
+        }
+        for (unrecorded, broken) in beside.into_values() {
+            ledger.unrecorded += unrecorded;
+            ledger.broken_lines += broken;
         }
         for copies in records(accounts, &family).chunk_by(|a, b| a.key == b.key) {
             let case = Case::of(copies, adopt);
@@ -188,6 +196,12 @@ impl Ledger {
     #[must_use]
     pub fn orphans(&self) -> u64 {
         self.completions.iter().filter(|completion| completion.orphan).count() as u64
+    }
+
+    /// How many completions stand only in logs that are gone.
+    #[must_use]
+    pub fn kept(&self) -> u64 {
+        self.completions.iter().filter(|completion| completion.kept).count() as u64
     }
 
     /// How many completions have no final output in any record.
@@ -238,10 +252,12 @@ impl<'a, 'b> Case<'a, 'b> {
     /// The case of records with one key, the owner's first.
     pub fn of(copies: &'b [Record<'a>], adopt: bool) -> Self {
         let Record { account: owner, usage: own, .. } = copies[0];
-        let logs = copies.iter().filter(|copy| copy.account.counted);
-        let logs: HashSet<_> = logs.map(|copy| std::ptr::from_ref(copy.account)).collect();
+        let counted = || copies.iter().map(|copy| copy.account).filter(|account| account.counted);
+        // What was kept of a log that was moved is no copy.
+        let logs = counted().filter(|account| !account.kept).map(std::ptr::from_ref);
+        let logs = logs.collect::<HashSet<_>>().len().max(counted().count().min(1)) as u64;
         let orphan = own.inherited == Some(true);
-        let counts = !logs.is_empty() && if orphan { adopt } else { owner.counted };
+        let counts = logs > 0 && if orphan { adopt } else { owner.counted };
         let usages = copies.iter().map(|copy| copy.usage);
         let greatest = if own.telling == Telling::Folded {
             usages.min_by_key(|usage| (usage.tokens.total(), usage.tokens))
@@ -251,7 +267,7 @@ impl<'a, 'b> Case<'a, 'b> {
             usages.max_by_key(|usage| (usage.tokens.output, !usage.provisional, usage.tokens))
         };
         let greatest = greatest.unwrap_or(own);
-        Self { copies, greatest, logs: logs.len() as u64, orphan, counts }
+        Self { copies, greatest, logs, orphan, counts }
     }
 
     /// The completion that the records state.
@@ -285,6 +301,7 @@ impl<'a, 'b> Case<'a, 'b> {
             copies: self.copies.len() as u64,
             weak: self.greatest.weak,
             derived: self.greatest.derived,
+            kept: self.copies.iter().all(|copy| copy.account.kept),
             orphan,
         }
     }

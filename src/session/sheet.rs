@@ -115,6 +115,7 @@ impl Sheet {
             refused: Vec::new(),
             unrecorded: self.unrecorded,
             broken_lines: self.broken_lines,
+            kept: false,
             counted: true,
         })
     }

@@ -123,6 +123,12 @@ impl Store {
         }
     }
 
+    /// Whether a file that lay there would be in it.
+    #[must_use]
+    pub fn holds(&self, path: &Path) -> bool {
+        self.roots.iter().any(|root| path.starts_with(root))
+    }
+
     /// The files whose name or folder gives that id.
     #[must_use]
     pub fn named(&self, layout: &dyn Layout, id: &str) -> Vec<PathBuf> {

@@ -168,7 +168,7 @@ impl Drop for Lock {
 }
 
 /// A file of ours, made if it is not there, and locked until it is dropped.
-fn open_locked(path: &Path) -> Result<File> {
+pub(super) fn open_locked(path: &Path) -> Result<File> {
     if let Some(folder) = path.parent() {
         let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
         made.map_err(Error::io("make", folder))?;

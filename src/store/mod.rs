@@ -7,6 +7,7 @@ mod find;
 mod glance;
 mod index;
 mod journal;
+mod kept;
 pub mod ledger;
 mod lock;
 mod recent;
@@ -20,6 +21,7 @@ pub use find::{Found, FoundBy, Store, files_below, files_in, generations, layout
 pub use glance::Glance;
 pub use index::{name_in_index, names};
 pub use journal::{Journal, Lock, Record, State, Written};
+pub use kept::Kept;
 pub use ledger::Part;
 pub use lock::{Held, hold, holder, present};
 pub use recent::Recent;

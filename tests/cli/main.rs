@@ -22,6 +22,7 @@ mod terminal;
 mod transcripts;
 mod usage_cache;
 mod usage_copies;
+mod usage_keeps;
 mod usage_ledgers;
 mod usage_money;
 mod usage_reasons;

@@ -20,8 +20,8 @@ pub fn run(form: Form) -> Vec<Row> {
     let folder = tempfile::tempdir().expect("a folder");
     let library = faults::library(folder.path());
     let kills = form.pick(300, 10_000);
-    let verbs = [Verb::Fork, Verb::Side, Verb::Record, Verb::Merge, Verb::MergeAgain, Verb::Usage];
-    let table = verbs.into_iter().map(|verb| {
+    let verbs = Verb::ALL.into_iter().filter(|verb| *verb != Verb::Snapshot);
+    let table = verbs.map(|verb| {
         let row = Row::of(format!("killed: {verb:?}").to_lowercase());
         let shares: Vec<u64> = (0..SHARES).collect();
         let rows = shares.into_par_iter().map(|share| {

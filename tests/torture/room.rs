@@ -78,10 +78,12 @@ pub enum Verb {
     MergeAgain,
     Snapshot,
     Usage,
+    /// The same, kept for the time when the log is gone.
+    Keep,
 }
 
 impl Verb {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Fork,
         Self::Side,
         Self::Record,
@@ -89,7 +91,13 @@ impl Verb {
         Self::MergeAgain,
         Self::Snapshot,
         Self::Usage,
+        Self::Keep,
     ];
+
+    /// Whether it only counts.
+    fn counts(self) -> bool {
+        matches!(self, Self::Usage | Self::Keep)
+    }
 
     /// Whether it adds to the parent.
     fn adds(self) -> bool {
@@ -251,6 +259,7 @@ impl Room {
             }
             Verb::Snapshot => vec!["snapshot", &parent, "--out", &out],
             Verb::Usage => vec!["usage", "--by", "session"],
+            Verb::Keep => vec!["usage", "--by", "session", "--keep", "--no-cache"],
         };
         let word = |word: &str| if word == "SIDE" { side() } else { word.to_owned() };
         words.into_iter().chain(["--json"]).map(word).collect()
@@ -325,7 +334,7 @@ impl Room {
         }
         // A log that could not be read is counted as one, and not as nothing.
         let unread = ran.report()["unread"].as_u64() > Some(0);
-        let usage = verb == Verb::Usage && !unread;
+        let usage = verb.counts() && !unread;
         if ran.exit() == Some(0) && usage && said["totals"] != ran.report()["totals"] {
             return Err(format!("counted {} and not {}", ran.report()["totals"], said["totals"]));
         }
@@ -352,7 +361,7 @@ impl Room {
             return Err(format!("the next run fails: {}; it was {}", again.told(), ran.told()));
         }
         let mut now = self.shape()?;
-        if killed && matches!(verb, Verb::Snapshot | Verb::Record | Verb::Usage) {
+        if killed && matches!(verb, Verb::Snapshot | Verb::Record | Verb::Usage | Verb::Keep) {
             now.left.clear(); // under a name that no client takes for a session
         }
         if now != *reference {
@@ -361,12 +370,19 @@ impl Room {
                 ran.told()
             ));
         }
-        if verb == Verb::Usage && said["totals"] != again.report()["totals"] {
+        if verb.counts() && said["totals"] != again.report()["totals"] {
             return Err(format!("then counted {}", again.report()["totals"]));
         }
         // Once more, from the index that was left.
         if verb == Verb::Usage && ended(&mut self.command(&self.args(verb))).out != again.out {
             return Err("then counted otherwise from the index".into());
+        }
+        if verb == Verb::Keep {
+            fs::remove_file(&self.parent).map_err(|error| error.to_string())?;
+            let gone = ended(&mut self.command(&self.args(verb)));
+            if gone.report()["totals"] != said["totals"] {
+                return Err(format!("and without the log {} {}", gone.told(), gone.out));
+            }
         }
         Ok(())
     }

@@ -32,6 +32,9 @@ pub(in crate::cli) struct Counted {
     pub(super) unrecorded: u64,
     pub(super) lower_bound: u64,
     pub(super) orphans: u64,
+    /// With --keep: completions of logs that are gone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) kept: Option<u64>,
     pub(super) weak_keys: u64,
     pub(super) broken_lines: u64,
     pub(super) unread: usize,
@@ -182,6 +185,7 @@ impl Counted {
             (self.unrecorded, "calls that left no usage"),
             (self.lower_bound, "outputs never finalised"),
             (self.orphans, "completions whose owner's log is gone"),
+            (self.kept.unwrap_or(0), "completions kept of logs that are gone"),
             (self.weak_keys, "completions without an id"),
             (self.broken_lines, "broken lines"),
             (self.unread as u64, "sessions that could not be read"),

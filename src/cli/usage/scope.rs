@@ -12,6 +12,7 @@ use rayon::prelude::*;
 use super::{
     Args,
     cache::{Cache, is_foreign},
+    keep::Keep,
 };
 use crate::{
     cli::{
@@ -39,6 +40,8 @@ pub(super) struct Scope {
     around: Vec<PathBuf>,
     /// Whether completions whose owner's log is gone are counted: in folders and stores.
     pub adopts: bool,
+    /// The stores that `listed` and `around` are of.
+    stores: [Vec<Store>; 2],
 }
 
 /// How much of a log matters.
@@ -78,15 +81,25 @@ impl Scope {
     pub fn of(run: &Run, args: &Args) -> Result<Self> {
         if args.what.is_empty() {
             let listed = live(run.store.logs(), false);
-            return Ok(Self { named: Vec::new(), listed, around: Vec::new(), adopts: true });
+            let stores = [vec![run.store.clone()], Vec::new()];
+            return Ok(Self {
+                named: Vec::new(),
+                listed,
+                around: Vec::new(),
+                adopts: true,
+                stores,
+            });
         }
         let (mut named, mut listed, mut around, mut adopts) =
             (Vec::new(), Vec::new(), Vec::new(), false);
+        let mut stores = [Vec::new(), Vec::new()];
         for name in &args.what {
             let path = Path::new(name);
             if path.is_dir() {
                 std::fs::read_dir(path).map_err(Error::io("read", path))?;
-                listed.extend(live(Store::of(run.env.absolute(path)).logs(), false));
+                let store = Store::of(run.env.absolute(path));
+                listed.extend(live(store.logs(), false));
+                stores[0].push(store);
                 adopts = true;
                 continue;
             }
@@ -94,11 +107,13 @@ impl Scope {
             // A session alone is in its own file, unless its client may keep it in several.
             let client = Glance::at(&found).and_then(|glance| glance.client());
             if !args.own || client.is_some_and(|client| client.layout().scattered()) {
-                around.extend(live(Store::around(&found).logs(), false));
+                let store = Store::around(&found);
+                around.extend(live(store.logs(), false));
+                stores[1].push(store);
             }
             named.push(found);
         }
-        Ok(Self { named, listed, around, adopts })
+        Ok(Self { named, listed, around, adopts, stores })
     }
 
     /// Every log that matters, read; those that are not asked for only tell who owns what. Beside them how many
@@ -142,8 +157,15 @@ impl Scope {
         }
         let around: Vec<(PathBuf, Account)> =
             around.par_iter().with_max_len(1).filter_map(|path| read(path).ok()).collect();
+        let keep = args.keep.then(|| Keep::of(run, &self.stores)).transpose()?;
+        let [gone, gone_around] = match &keep {
+            Some(keep) => keep.gone(&seen)?,
+            None => Default::default(),
+        };
+        accounts.extend(gone);
         let asked = accounts.len();
         accounts.extend(around);
+        accounts.extend(gone_around);
         // Owners that are named by a path lie anywhere.
         let mut next = 0;
         let mut stores = Vec::new();
@@ -170,6 +192,9 @@ impl Scope {
         }
         if let Some(cache) = cache {
             cache.close();
+        }
+        if let Some(keep) = keep.filter(|_| depth != Depth::Refusals) {
+            keep.keep(&accounts)?;
         }
         let derived = derived(&accounts, asked, args);
         // A session may have several files, each with calls of its own.
