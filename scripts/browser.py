@@ -18,8 +18,16 @@ import urllib.request
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+LONG = "A title of thirty characters and of many more than that"
 FLAGS = """--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking
 --disable-component-update --disable-sync --hide-scrollbars""".split()
+
+
+# Whether the name and the sum of each bar stand clear of it.
+BESIDE = """return document.querySelectorAll('.used').length === 2 && [...document.querySelectorAll('.used')].every(row => {
+    const [name, bar, sum] = [...row.children].map(part => part.getBoundingClientRect());
+    return (name.right <= bar.left || name.bottom <= bar.top) && bar.right <= sum.left && bar.width > 50;
+})"""
 
 
 def sessctl(binary, home, *words, fails=False):
@@ -30,24 +38,33 @@ def sessctl(binary, home, *words, fails=False):
 
 
 def family(binary, home):
-    """A family with a fork, a fork of that, two side sessions, a merged note, an open turn, and words that a browser would obey."""
+    """A family with a fork that was paid for, a fork of that, two side sessions, a merged note, an open turn, a long title,
+    and words that a browser would obey."""
     work = home / "work.jsonl"
     shutil.copy(ROOT / "fixtures/pi/pi-1.6.0-tool-calls.jsonl", work)
     evil = "<img src=x onerror=document.title='evil'></pre><script>document.title='evil'</script>&amp; \\u202e \\\"quoted\\\""
     text = work.read_text().replace("Run two things at once.", "Run two things at once. " + evil)
     work.write_text(text)
-    sessctl(binary, home, "fork", work, "--at", "turn:2", "--out", "try.jsonl", "--title", "Another way")
+    sessctl(binary, home, "fork", work, "--at", "turn:2", "--out", "try.jsonl", "--title", LONG)
     sessctl(binary, home, "fork", "try.jsonl", "--at", "turn:1", "--out", "again.jsonl", "--title", "<b>Yet</b> another")
     sessctl(binary, home, "side", work, "--at", "turn:2", "--out", "aside.jsonl")
     sessctl(binary, home, "side", work, "--at", "turn:3", "--out", "later.jsonl")
     sessctl(binary, home, "merge", "aside.jsonl", "--into", work, "--note", "Both commands only read; nothing to undo.")
     # The fork goes on with a turn of its own that is still open.
     child = home / "try.jsonl"
-    last = json.loads(child.read_text().splitlines()[-1])
+    own = child.read_text().splitlines()
+    last = json.loads(own[-1])
+    paid = json.loads(next(line for line in own if '"usage"' in line))
     asked = {"type": "message", "id": "feedf00d", "parentId": last["id"], "timestamp": "2026-11-30T08:00:00.000Z",
              "message": {"role": "user", "content": [{"type": "text", "text": "And what about zebras?"}], "timestamp": 1796025600000}}
     with child.open("a") as log:
         log.write(json.dumps(asked, separators=(",", ":")) + "\n")
+        # What is older than the fork would be its parent's.
+        now = time.time() + 60
+        at = time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(now))
+        paid.update(id="feedf00e", parentId="feedf00d", timestamp=at)
+        paid["message"].update(timestamp=int(now) * 1000, responseId="chatcmpl-of-the-fork")
+        log.write(json.dumps(paid, separators=(",", ":")) + "\n")
     page = home / "family.html"
     sessctl(binary, home, "replay", work, "--view", "html", "--out", page)
     return page
@@ -126,6 +143,10 @@ def check(browser, page, shots):
     assert browser.run("return document.body.innerText.includes(\"<img src=x onerror=\")")
     assert browser.run("return document.body.innerText.includes('<b>Yet</b> another')")
 
+    # No name of the drawing is cut off by its edge.
+    assert browser.run("""const edge = document.querySelector('.tree').getBoundingClientRect().right;
+        return [...document.querySelectorAll('.tree .name')].every(name => name.getBoundingClientRect().right <= edge)""")
+
     # Search finds, counts, steps, unfolds; the keyboard is enough.
     browser.keys("/")
     assert browser.run("return document.activeElement.id") == "q"
@@ -160,6 +181,7 @@ def check(browser, page, shots):
     for width, height in ((1280, 1000), (420, 900)):
         browser.size(width, height)
         browser.run("document.activeElement.blur(); history.replaceState(null, '', '#'); scrollTo(0, 0)")
+        assert browser.run(BESIDE), f"a name or a sum touches its bar at {width}"
         out = browser.run("return document.documentElement.scrollWidth - document.documentElement.clientWidth")
         assert out <= 0, f"{out} pixels stick out at {width}"
         for theme in ("light", "dark"):

@@ -7,25 +7,35 @@ cd "$(dirname "$0")/.."
 host=$(rustc -vV | sed -n 's/^host: //p')
 target=${1:-$host}
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
+missing=0
 if [ "$target" != "$host" ] && ! rustc --print target-libdir --target "$target" 2>/dev/null | xargs test -d; then
-    echo "no standard library for $target: rustup target add $target" >&2
-    exit 1
+    echo "missing: the standard library for $target (rustup target add $target)" >&2
+    missing=1
 fi
 case $target in
-*-musl) command -v musl-gcc >/dev/null || { echo "the C part of zstd wants musl-gcc (Debian: musl-tools)" >&2; exit 1; } ;;
+*-musl)
+    if ! command -v musl-gcc >/dev/null; then
+        echo "missing: musl-gcc, for the C part of zstd (Debian: apt install musl-tools)" >&2
+        missing=1
+    fi
+    ;;
 esac
+[ "$missing" = 0 ] || exit 1
 cargo build --release --locked --target "$target"
 name=sessctl-$version-$target
 out=target/dist/$name
 rm -rf "$out"
 install -Dm755 "target/$target/release/sessctl" "$out/bin/sessctl"
 for page in man/*.1; do install -Dm644 "$page" "$out/share/man/man1/${page##*/}"; done
-install -Dm644 completions/sessctl.bash "$out/share/bash-completion/completions/sessctl"
-install -Dm644 completions/_sessctl "$out/share/zsh/site-functions/_sessctl"
-install -Dm644 completions/sessctl.fish "$out/share/fish/vendor_completions.d/sessctl.fish"
+# These let the program answer, which knows the sessions as well.
+install -Dm644 completions/live/sessctl.bash "$out/share/bash-completion/completions/sessctl"
+install -Dm644 completions/live/_sessctl "$out/share/zsh/site-functions/_sessctl"
+install -Dm644 completions/live/sessctl.fish "$out/share/fish/vendor_completions.d/sessctl.fish"
 install -Dm644 completions/sessctl.elv "$out/share/elvish/lib/sessctl.elv"
 install -Dm644 completions/_sessctl.ps1 "$out/share/powershell/_sessctl.ps1"
-install -Dm644 -t "$out/share/doc/sessctl" README.md CHANGELOG.md LICENSE docs/*.md
-cp -r docs/schema docs/examples "$out/share/doc/sessctl/"
+# As in the repository, so that the links of the pages lead somewhere.
+install -Dm644 -t "$out/share/doc/sessctl" README.md CHANGELOG.md SECURITY.md LICENSE
+install -Dm644 -t "$out/share/doc/sessctl/docs" docs/*.md
+cp -r docs/schema docs/examples docs/decisions "$out/share/doc/sessctl/docs/"
 tar -C target/dist --sort=name --owner=0 --group=0 --numeric-owner -czf "target/dist/$name.tar.gz" "$name"
 (cd target/dist && sha256sum "$name.tar.gz" | tee "$name.tar.gz.sha256")

@@ -70,7 +70,9 @@ fn man_pages_completions_and_schemas_are_up_to_date() {
     for folder in ["man", "completions", "docs/schema"] {
         for entry in fs::read_dir(root.join(folder)).expect("a folder") {
             let path = Path::new(folder).join(entry.expect("an entry").file_name());
-            assert!(wanted.contains_key(&path), "{} belongs to no command", path.display());
+            // What only loads what the program says is written by hand.
+            let live = path == Path::new("completions/live");
+            assert!(live || wanted.contains_key(&path), "{} belongs to no command", path.display());
         }
     }
 }

@@ -174,7 +174,7 @@ pub fn definition() -> clap::Command {
 #[must_use]
 pub fn main() -> ExitCode {
     // A shell that wants to complete asks the program itself; then nothing else is done.
-    clap_complete::CompleteEnv::with_factory(definition).complete();
+    complete::answer();
     let args: Vec<OsString> = std::env::args_os().collect();
     let env = Env::of_process();
     let again = Again::of(&args, &env);

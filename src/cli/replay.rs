@@ -50,7 +50,7 @@ pub struct Args {
     #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true, conflicts_with = "sessions")]
     last: Option<Option<PathBuf>>,
     /// How far to go: tip, last-turn, start, turn:N, turn:ID, seq:N or line:N
-    #[arg(long, value_name = "BOUNDARY")]
+    #[arg(long, value_name = "BOUNDARY", add = ArgValueCompleter::new(complete::boundaries))]
     at: Option<At>,
     /// Exit 5 on any error in the log
     #[arg(long)]

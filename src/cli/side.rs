@@ -56,7 +56,7 @@ pub struct Args {
     #[arg(long)]
     no_framing: bool,
     /// Where to cut: tip, last-turn, start, turn:N, turn:ID, seq:N or line:N
-    #[arg(long, value_name = "BOUNDARY", default_value = "last-turn")]
+    #[arg(long, value_name = "BOUNDARY", default_value = "last-turn", add = clap_complete::ArgValueCompleter::new(super::complete::boundaries))]
     at: At,
     /// Where to write the child instead of the client's own place
     #[arg(long, value_name = "PATH")]

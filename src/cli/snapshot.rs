@@ -30,7 +30,7 @@ pub struct Args {
     #[command(flatten)]
     pick: Pick,
     /// Where to cut: tip, last-turn, start, turn:N, turn:ID, seq:N or line:N
-    #[arg(long, value_name = "BOUNDARY", default_value = "tip")]
+    #[arg(long, value_name = "BOUNDARY", default_value = "tip", add = clap_complete::ArgValueCompleter::new(super::complete::boundaries))]
     at: At,
     /// Where to write the snapshot; - is standard output
     #[arg(long, value_name = "PATH", default_value = "-")]

@@ -266,7 +266,7 @@ impl Pen<'_> {
         };
         let lines = text.lines().count();
         if lines == 0 && unfolded.calls.is_empty() {
-            let _ = writeln!(self.out, "  {PALE}(no text){PALE:#}");
+            let _ = writeln!(self.out, "  {PALE}(no words){PALE:#}");
         }
         // A line that says that one is missing takes its place.
         let fold = if lines == fold.saturating_add(1) { lines } else { fold };

@@ -54,7 +54,7 @@ pub(super) fn draw(out: &mut String, branches: &[Branch], usage: &Usage) {
     for (class, name, _) in parts(&Tokens::default()) {
         let _ = write!(out, "<span class=\"swatch {class}\"></span> {name} ");
     }
-    out.push_str("<span class=\"quiet\">tokens; every completion once, whatever was copied</span></p>\n<div class=\"charts\">\n");
+    out.push_str("<span class=\"quiet\">in tokens; every completion once, whatever was copied</span></p>\n<div class=\"charts\">\n");
     sessions(out, branches, usage);
     days(out, usage);
     out.push_str("</div>\n");
@@ -68,52 +68,43 @@ pub(super) fn draw(out: &mut String, branches: &[Branch], usage: &Usage) {
     out.push_str("</section>\n");
 }
 
-/// One bar for each session of the page that used something.
+/// One bar for each session of the page that used something. Names and sums are no part of the drawing: only so can a long
+/// name be cut to the room there is.
 fn sessions(out: &mut String, branches: &[Branch], usage: &Usage) {
-    const WIDTH: u64 = 360;
+    const WIDTH: u64 = 1000;
+    // A part that is there can be seen, however small.
+    const LEAST: u64 = 3;
     let most = usage.sessions.values().map(Tokens::total).max().unwrap_or(0).max(1);
-    let rows: Vec<(usize, String, &Tokens)> = {
+    let rows: Vec<(usize, &str, &Tokens)> = {
         let known = branches.iter().enumerate().filter_map(|(at, branch)| {
             let title = if branch.title.is_empty() { &branch.id } else { &branch.title };
-            Some((at, title.chars().take(30).collect(), usage.sessions.get(&branch.id)?))
+            Some((at, title.as_str(), usage.sessions.get(&branch.id)?))
         });
         known.collect()
     };
-    let height = rows.len() * 30 + 4;
-    let _ = writeln!(
-        out,
-        "<figure><figcaption>per session</figcaption>\n<svg class=\"bars\" viewBox=\"0 0 640 {height}\" width=\"640\" height=\"{height}\" role=\"img\" aria-label=\"tokens per session\">"
-    );
-    for (nth, (at, title, tokens)) in rows.iter().enumerate() {
-        let top = nth * 30 + 4;
-        let base = top + 15;
+    out.push_str("<figure class=\"sessions\"><figcaption>per session</figcaption>\n");
+    for (at, title, tokens) in &rows {
+        let (title, total) = (text(title), grouped(tokens.total()));
         let _ = write!(
             out,
-            "<a href=\"#s{at}\"><text class=\"label\" x=\"0\" y=\"{base}\">{}</text></a>",
-            text(title)
+            "<div class=\"used\"><a href=\"#s{at}\" title=\"{title}\">{title}</a>\
+             <svg class=\"bars\" viewBox=\"0 0 {} 20\" preserveAspectRatio=\"none\" role=\"img\" \
+             aria-label=\"{total} tokens\">",
+            WIDTH + 3 * LEAST,
         );
-        let mut x = 200;
-        for (class, name, count) in parts(tokens) {
-            let width = scaled(count, most, WIDTH);
-            if count > 0 {
-                let _ = write!(
-                    out,
-                    "<rect class=\"{class}\" x=\"{x}\" y=\"{top}\" width=\"{}\" height=\"20\"><title>{name} {}</title></rect>",
-                    width.max(1),
-                    grouped(count),
-                );
-                x += width.max(1);
-            }
+        let mut x = 0;
+        for (class, name, count) in parts(tokens).into_iter().filter(|(.., count)| *count > 0) {
+            let width = scaled(count, most, WIDTH).max(LEAST);
+            let _ = write!(
+                out,
+                "<rect class=\"{class}\" x=\"{x}\" y=\"0\" width=\"{width}\" height=\"20\"><title>{name} {}</title></rect>",
+                grouped(count),
+            );
+            x += width;
         }
-        let _ = writeln!(
-            out,
-            "<text class=\"count\" x=\"{}\" y=\"{base}\">{}</text>",
-            x + 6,
-            grouped(tokens.total())
-        );
+        let _ = writeln!(out, "</svg><span class=\"count\">{total}</span></div>");
     }
-    out.push_str("</svg>\n");
-    table(out, "session", rows.iter().map(|(_, title, tokens)| (title.as_str(), *tokens)));
+    table(out, "session", rows.iter().map(|(_, title, tokens)| (*title, *tokens)));
     out.push_str("</figure>\n");
 }
 

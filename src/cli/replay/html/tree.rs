@@ -3,6 +3,8 @@
 
 use std::fmt::Write as _;
 
+use unicode_width::UnicodeWidthStr;
+
 use super::{
     branch::{Branch, Merged},
     text,
@@ -12,8 +14,8 @@ const LANE: usize = 36;
 const TOP: usize = 28;
 const LEFT: usize = 24;
 
-/// Room for the names behind the last turn.
-const NAMES: usize = 360;
+/// How many characters of a title are drawn.
+const TITLE: usize = 44;
 
 /// Draws the family.
 pub(super) fn draw(out: &mut String, branches: &[Branch], here: usize) {
@@ -23,7 +25,8 @@ pub(super) fn draw(out: &mut String, branches: &[Branch], here: usize) {
     tree.step = if columns > 60 { 16 } else { 32 };
     // Names stand in a column of their own, so that no line crosses them.
     tree.names = tree.across(columns + 1) + 8;
-    let (width, height) = (tree.names + NAMES, down(branches.len()));
+    let longest = branches.iter().map(|branch| words(branch).join(" ").width()).max().unwrap_or(0);
+    let (width, height) = (tree.names + 20 + longest * 8, down(branches.len()));
     let count = branches.len();
     let _ = writeln!(
         tree.out,
@@ -49,6 +52,17 @@ pub(super) fn draw(out: &mut String, branches: &[Branch], here: usize) {
 /// The height of a lane.
 fn down(lane: usize) -> usize {
     TOP + lane * LANE
+}
+
+/// The name of a session and what it is.
+fn words(branch: &Branch) -> [String; 2] {
+    let title = if branch.title.is_empty() { &branch.id } else { &branch.title };
+    let title = match title.char_indices().nth(TITLE) {
+        Some((end, _)) => format!("{}…", title[..end].trim_end()),
+        None => title.clone(),
+    };
+    let at = if branch.at.is_empty() { String::new() } else { format!(" at {}", branch.at) };
+    [title, branch.parent.map(|_| format!("{}{at}", branch.kind)).unwrap_or_default()]
 }
 
 struct Tree<'a> {
@@ -158,15 +172,11 @@ impl Tree<'_> {
 
     fn name(&mut self, lane: usize, branch: &Branch, current: bool) {
         let (start, base) = (self.names, down(lane) + 4);
-        let title = if branch.title.is_empty() { &branch.id } else { &branch.title };
-        let title = text(&title.chars().take(44).collect::<String>());
-        let at = if branch.at.is_empty() { String::new() } else { format!(" at {}", branch.at) };
-        let kind = branch.parent.map(|_| format!("{}{at}", branch.kind)).unwrap_or_default();
+        let [title, kind] = words(branch).map(|words| text(&words));
         let class = if current { "name current" } else { "name" };
         let _ = writeln!(
             self.out,
-            "<a href=\"#s{lane}\"><text class=\"{class}\" x=\"{start}\" y=\"{base}\">{title}<tspan class=\"quiet\" dx=\"8\">{}</tspan></text></a>",
-            text(&kind),
+            "<a href=\"#s{lane}\"><text class=\"{class}\" x=\"{start}\" y=\"{base}\">{title}<tspan class=\"quiet\" dx=\"8\">{kind}</tspan></text></a>",
         );
     }
 }
