@@ -85,8 +85,8 @@ set edit:completion:arg-completer[sessctl] = {|@words|
             cand -v 'Also print what is merely worth knowing'
             cand --verbose 'Also print what is merely worth knowing'
             cand --strict 'Take warnings for errors'
-            cand -h 'Print help'
-            cand --help 'Print help'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
         }
         &'sessctl;side'= {
             cand --last 'The session written last, of those whose working folder is DIR if one is given'
@@ -203,8 +203,8 @@ set edit:completion:arg-completer[sessctl] = {|@words|
             cand -v 'Also print what is merely worth knowing'
             cand --verbose 'Also print what is merely worth knowing'
             cand --strict 'Take warnings for errors'
-            cand -h 'Print help'
-            cand --help 'Print help'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
         }
         &'sessctl;list'= {
             cand --cwd 'Only sessions whose working folder is DIR or lies below it'
@@ -219,8 +219,8 @@ set edit:completion:arg-completer[sessctl] = {|@words|
             cand -v 'Also print what is merely worth knowing'
             cand --verbose 'Also print what is merely worth knowing'
             cand --strict 'Take warnings for errors'
-            cand -h 'Print help'
-            cand --help 'Print help'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
         }
         &'sessctl;help'= {
             cand --store 'A client''s root or any folder to look for sessions in [default: every client''s own root]'

@@ -85,7 +85,7 @@ complete -c sessctl -n "__fish_sessctl_using_subcommand snapshot" -l json -d 'Pr
 complete -c sessctl -n "__fish_sessctl_using_subcommand snapshot" -s q -l quiet -d 'Print nothing but the answer'
 complete -c sessctl -n "__fish_sessctl_using_subcommand snapshot" -s v -l verbose -d 'Also print what is merely worth knowing'
 complete -c sessctl -n "__fish_sessctl_using_subcommand snapshot" -l strict -d 'Take warnings for errors'
-complete -c sessctl -n "__fish_sessctl_using_subcommand snapshot" -s h -l help -d 'Print help'
+complete -c sessctl -n "__fish_sessctl_using_subcommand snapshot" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sessctl -n "__fish_sessctl_using_subcommand side" -l last -d 'The session written last, of those whose working folder is DIR if one is given' -r -F
 complete -c sessctl -n "__fish_sessctl_using_subcommand side" -l ask -d 'The question; @FILE reads it from a file, - from standard input' -r
 complete -c sessctl -n "__fish_sessctl_using_subcommand side" -l run-with -d 'The same by another command, which the shell runs in the session\'s folder' -r
@@ -207,7 +207,7 @@ complete -c sessctl -n "__fish_sessctl_using_subcommand usage" -l json -d 'Print
 complete -c sessctl -n "__fish_sessctl_using_subcommand usage" -s q -l quiet -d 'Print nothing but the answer'
 complete -c sessctl -n "__fish_sessctl_using_subcommand usage" -s v -l verbose -d 'Also print what is merely worth knowing'
 complete -c sessctl -n "__fish_sessctl_using_subcommand usage" -l strict -d 'Take warnings for errors'
-complete -c sessctl -n "__fish_sessctl_using_subcommand usage" -s h -l help -d 'Print help'
+complete -c sessctl -n "__fish_sessctl_using_subcommand usage" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sessctl -n "__fish_sessctl_using_subcommand list" -l cwd -d 'Only sessions whose working folder is DIR or lies below it' -r -F
 complete -c sessctl -n "__fish_sessctl_using_subcommand list" -l limit -d 'How many sessions at most' -r
 complete -c sessctl -n "__fish_sessctl_using_subcommand list" -l store -d 'A client\'s root or any folder to look for sessions in [default: every client\'s own root]' -r -F
@@ -220,7 +220,7 @@ complete -c sessctl -n "__fish_sessctl_using_subcommand list" -l json -d 'Print 
 complete -c sessctl -n "__fish_sessctl_using_subcommand list" -s q -l quiet -d 'Print nothing but the answer'
 complete -c sessctl -n "__fish_sessctl_using_subcommand list" -s v -l verbose -d 'Also print what is merely worth knowing'
 complete -c sessctl -n "__fish_sessctl_using_subcommand list" -l strict -d 'Take warnings for errors'
-complete -c sessctl -n "__fish_sessctl_using_subcommand list" -s h -l help -d 'Print help'
+complete -c sessctl -n "__fish_sessctl_using_subcommand list" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sessctl -n "__fish_sessctl_using_subcommand help" -l store -d 'A client\'s root or any folder to look for sessions in [default: every client\'s own root]' -r -F
 complete -c sessctl -n "__fish_sessctl_using_subcommand help" -l format -d 'The client that wrote the log; without it the log itself tells' -r
 complete -c sessctl -n "__fish_sessctl_using_subcommand help" -l color -d 'When to use colour' -r -f -a "auto\t''

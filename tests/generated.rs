@@ -2,7 +2,9 @@
 
 use std::{
     collections::BTreeMap,
+    fmt::Write as _,
     fs,
+    io::Write,
     path::{Path, PathBuf},
 };
 
@@ -10,6 +12,10 @@ use clap_complete::{Shell, generate};
 use sessctl::cli;
 
 const SHELLS: [Shell; 5] = [Shell::Bash, Shell::Zsh, Shell::Fish, Shell::Elvish, Shell::PowerShell];
+
+const ENVIRONMENT: &str = include_str!("../docs/help/environment.md");
+
+const EXIT_STATUS: &str = include_str!("../docs/help/exit-status.md");
 
 /// Every generated file, by its path in the project.
 fn wanted() -> BTreeMap<PathBuf, Vec<u8>> {
@@ -44,11 +50,50 @@ fn wanted() -> BTreeMap<PathBuf, Vec<u8>> {
 fn page(command: &clap::Command, name: &str) -> Vec<u8> {
     let mut page = Vec::new();
     let command = command.clone().display_name(name.to_owned());
-    clap_mangen::Man::new(command)
-        .title(name.to_owned())
-        .render(&mut page)
-        .expect("memory takes everything");
+    let usage = command.clone().render_usage().to_string();
+    let examples = command.get_after_long_help().map(ToString::to_string).unwrap_or_default();
+    let mut commands = String::new();
+    for verb in command.get_subcommands().filter(|verb| verb.get_name() != "help") {
+        let (name, about) = (verb.get_name(), verb.get_about().map(ToString::to_string));
+        let about = plain(&about.unwrap_or_default());
+        let _ = writeln!(commands, ".TP\n\\fBsessctl\\-{name}\\fR(1)\n{about}");
+    }
+    let man = clap_mangen::Man::new(command).title(name.to_owned());
+    let mut write = || -> std::io::Result<()> {
+        man.render_title(&mut page)?;
+        man.render_name_section(&mut page)?;
+        // As in `--help`: a list of all flags without their values tells nobody how to call it.
+        writeln!(page, ".SH SYNOPSIS\n{}", plain(usage.trim_start_matches("Usage: ")))?;
+        man.render_description_section(&mut page)?;
+        man.render_options_section(&mut page)?;
+        if name == "sessctl" {
+            writeln!(page, ".SH COMMANDS\n{commands}")?;
+        }
+        for (heading, lines) in [
+            ("EXAMPLES", examples.strip_prefix("Examples:\n").unwrap_or_default()),
+            ("ENVIRONMENT", if name == "sessctl" { ENVIRONMENT } else { "" }),
+            ("EXIT STATUS", if name == "sessctl" { EXIT_STATUS } else { "" }),
+        ] {
+            let lines = lines
+                .trim_start_matches(|c| c != '\n' && lines.starts_with('#'))
+                .trim_matches('\n');
+            if !lines.is_empty() {
+                writeln!(page, ".SH {heading}\n.nf\n{}\n.fi", plain(lines))?;
+            }
+        }
+        let pages = if name == "sessctl" { String::new() } else { r"\fBsessctl\fR(1), ".into() };
+        writeln!(
+            page,
+            ".SH SEE ALSO\n{pages}\\fBsessctl help\\fR for boundaries, formats and codes"
+        )
+    };
+    write().expect("memory takes everything");
     page
+}
+
+/// Text that roff leaves as it is.
+fn plain(text: &str) -> String {
+    text.replace('\\', r"\e").replace('-', r"\-").replace('\'', r"\(aq")
 }
 
 #[test]

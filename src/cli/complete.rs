@@ -73,9 +73,10 @@ pub(super) fn boundaries(typed: &OsStr) -> Vec<CompletionCandidate> {
 
 /// What `help` explains.
 pub(super) fn topics(typed: &OsStr) -> Vec<CompletionCandidate> {
-    const TOPICS: [&str; 11] = [
+    const TOPICS: [&str; 12] = [
         "boundaries",
         "codes",
+        "environment",
         "exit-status",
         "formats",
         "fork",

@@ -18,6 +18,7 @@ use crate::{error::Result, session::At};
 
 /// Branch a session at a finished turn, leaving the original untouched
 #[derive(Clone, Debug, clap::Args)]
+#[command(after_long_help = super::examples::FORK)]
 pub struct Args {
     #[command(flatten)]
     pick: Pick,

@@ -2,7 +2,7 @@
 
 use std::{
     fmt::Write as _,
-    io::{self, Write},
+    io::{self, IsTerminal, Write},
 };
 
 use anstyle::Style;
@@ -13,6 +13,7 @@ use serde::Serialize;
 use super::{
     Run, complete,
     output::{Answer, Report, styled},
+    wrap,
 };
 use crate::{error::Error, format};
 
@@ -23,12 +24,15 @@ const BOUNDARIES: &str = include_str!("../../docs/help/boundaries.md");
 
 const EXIT_STATUS: &str = include_str!("../../docs/help/exit-status.md");
 
+const ENVIRONMENT: &str = include_str!("../../docs/help/environment.md");
+
 const NAME: Style = Style::new().bold();
 
 /// Explain a command, a code or a topic
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// A command, a code such as `OPEN_TURN`, or one of: boundaries, codes, exit-status, formats
+    /// A command, a code such as `OPEN_TURN`, or one of: boundaries, codes, environment, exit-status,
+    /// formats
     #[arg(value_name = "COMMAND|CODE|TOPIC", add = ArgValueCompleter::new(complete::topics))]
     topic: Option<String>,
 }
@@ -37,6 +41,9 @@ pub struct Args {
 pub(in crate::cli) struct Explained {
     topic: String,
     text: String,
+    /// Whether it is a page of the documentation.
+    #[serde(skip)]
+    written: bool,
 }
 
 impl Report for Explained {
@@ -45,8 +52,12 @@ impl Report for Explained {
     }
 
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
+        // Help of clap's own making is as wide as it should be already.
+        let terminal = terminal_size::terminal_size().filter(|_| io::stdout().is_terminal());
+        let width = terminal.map(|(width, _)| usize::from(width.0)).filter(|_| self.written);
+        let text = width.map_or_else(|| self.text.clone(), |width| wrap::page(&self.text, width));
         let mut fenced = false;
-        for line in self.text.lines() {
+        for line in text.lines() {
             if line.starts_with("```") {
                 fenced = !fenced;
             } else if fenced {
@@ -69,7 +80,9 @@ pub(super) fn run(run: &Run, args: &Args) -> Answer {
         let hint = Some(format!("{codes} lists the codes, {commands} the commands"));
         return Answer { hint, ..Answer::default() }.failed(unknown(&topic));
     };
-    Answer { report: Some(Box::new(Explained { topic, text })), ..Answer::default() }
+    let written =
+        !topic.is_empty() && super::definition().find_subcommand(topic.as_str()).is_none();
+    Answer { report: Some(Box::new(Explained { topic, text, written })), ..Answer::default() }
 }
 
 fn text(run: &Run, topic: &str) -> Option<String> {
@@ -79,6 +92,7 @@ fn text(run: &Run, topic: &str) -> Option<String> {
         "" => return Some(definition.render_long_help().to_string()),
         "boundaries" | "boundary" => return Some(BOUNDARIES.into()),
         "exit-status" | "exit" => return Some(EXIT_STATUS.into()),
+        "environment" | "env" => return Some(ENVIRONMENT.into()),
         "formats" => return Some(formats(run)),
         "codes" => return Some(codes()),
         _ => {}
@@ -207,6 +221,26 @@ mod tests {
         for (code, exit) in [("OPEN_TURN", 4), ("BAD_USAGE", 2), ("IO_DENIED", 6), ("INTERNAL", 70)]
         {
             assert!(group(code).starts_with(&format!("Exit status {exit}")), "{code}");
+        }
+    }
+
+    #[test]
+    fn every_variable_is_on_the_page() {
+        let sources = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+        let mut told = BTreeSet::new();
+        for file in crate::store::files_below(&sources) {
+            let text = std::fs::read_to_string(file).unwrap_or_default();
+            let words = text.split('"').skip(1).step_by(2).map(str::to_owned);
+            let ends = ["_DIR", "_HOME", "_STORE", "_HOST", "_PAGER", "_PROMPT", "_COLOR"];
+            told.extend(words.filter(|word| {
+                ends.iter().any(|end| word.ends_with(end))
+                    && word.chars().all(|c| c.is_ascii_uppercase() || c == '_')
+                    && word.starts_with(|c: char| c != '_')
+            }));
+        }
+        assert!(told.len() > 10, "{told:?}");
+        for name in told.iter().filter(|name| *name != "CARGO_MANIFEST_DIR") {
+            assert!(ENVIRONMENT.contains(name.as_str()), "{name}");
         }
     }
 

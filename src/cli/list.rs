@@ -31,6 +31,7 @@ const SHORTEST: usize = 8;
 
 /// List the sessions written last, children under their parents
 #[derive(Clone, Debug, clap::Args)]
+#[command(after_long_help = super::examples::LIST)]
 pub struct Args {
     /// Only sessions whose working folder is DIR or lies below it
     #[arg(long, value_name = "DIR")]

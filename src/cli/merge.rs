@@ -35,6 +35,7 @@ use crate::{
 /// same side session is written once, however often the command is run.
 #[derive(Clone, Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("from").required(true).multiple(true).args(["note", "last_answer", "condense", "condense_with"]))]
+#[command(after_long_help = super::examples::MERGE)]
 pub struct Args {
     #[command(flatten)]
     pick: Pick,

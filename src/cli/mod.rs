@@ -3,6 +3,7 @@
 mod again;
 mod child;
 mod complete;
+mod examples;
 mod fork;
 mod help;
 mod hint;
@@ -21,6 +22,7 @@ mod snapshot;
 mod turn;
 mod usage;
 mod version;
+mod wrap;
 
 use std::{ffi::OsString, path::PathBuf, process::ExitCode};
 
@@ -50,7 +52,7 @@ pub use schema::schemas;
     subcommand_required = false
 )]
 #[command(
-    after_help = "Exit status: 0 done, 1 the answer is no, 2 command line, 3 not there, 4 the session's state says no,\n5 the log is damaged, 6 the system, 70 a bug of ours"
+    after_help = "`sessctl help boundaries`, `environment`, `exit-status`, `formats` and `codes` explain; `sessctl help CODE` says what to do.\n\nExit status: 0 done, 1 the answer is no, 2 command line, 3 not there, 4 the session's state says no,\n5 the log is damaged, 6 the system, 70 a bug of ours"
 )]
 pub struct Cli {
     #[command(flatten)]
@@ -101,23 +103,16 @@ pub struct Global {
     strict: bool,
 }
 
+// What a verb is said to do stands with its arguments.
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Branch a session at a finished turn, leaving the original untouched
     Fork(fork::Args),
-    /// Keep the seed of a fork as a file: boundary rule and bytes, but no child
     Snapshot(snapshot::Args),
-    /// Make a read-only advisor session, forked at the last finished turn
     Side(side::Args),
-    /// Bring one note of a side session back into its parent
     Merge(merge::Args),
-    /// Rebuild what the model sees, and verify it
     Replay(replay::Args),
-    /// Account for every billed completion once
     Usage(usage::Args),
-    /// List the sessions written last, children under their parents
     List(list::Args),
-    /// Explain a command, a code or a topic
     Help(help::Args),
 }
 

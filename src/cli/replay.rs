@@ -42,6 +42,7 @@ pub(super) use view::{MessageRow, SentRow, TurnRow};
 /// Plain `replay` prints what can be read and exits 5 only when a printed message is lost or doubtful; `--check` exits
 /// 5 on any error in the log.
 #[derive(Clone, Debug, clap::Args)]
+#[command(after_long_help = super::examples::REPLAY)]
 pub struct Args {
     /// Paths, ids or their first 8 characters, =TITLEs; - reads one log, or paths one a line, from standard input
     #[arg(value_name = "SESSION", add = ArgValueCompleter::new(complete::sessions))]

@@ -32,6 +32,7 @@ use asking::Asked;
 /// The child begins with the parent's own bytes, so that the provider's cache serves it, then has exactly one framing
 /// message. The question is not written into it: it is handed to the client as its prompt.
 #[derive(Clone, Debug, clap::Args)]
+#[command(after_long_help = super::examples::SIDE)]
 pub struct Args {
     #[command(flatten)]
     pick: Pick,

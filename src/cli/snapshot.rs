@@ -26,6 +26,7 @@ use crate::{
 
 /// Keep the seed of a fork as a file: boundary rule and bytes, but no child
 #[derive(Clone, Debug, clap::Args)]
+#[command(after_long_help = super::examples::SNAPSHOT)]
 pub struct Args {
     #[command(flatten)]
     pick: Pick,

@@ -51,6 +51,7 @@ use scope::{Depth, Scope};
 /// Whatever was forked, resumed, copied aside or repeated counts once, under the session that made the call. What a log
 /// cannot tell is counted beside the totals, never as zero.
 #[derive(Clone, Debug, clap::Args)]
+#[command(after_long_help = super::examples::USAGE)]
 pub struct Args {
     /// Sessions (path, id, =TITLE) or folders [default: all stores]
     #[arg(

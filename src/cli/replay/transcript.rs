@@ -3,11 +3,14 @@
 use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use unicode_width::UnicodeWidthStr;
 
 use super::view::{Rows, Sink};
 use crate::{
-    cli::output::{printable, styled},
+    cli::{
+        output::{printable, styled},
+        wrap::wrap,
+    },
     error::Result,
     fact::{Carrier, Ending, Fact, Role},
     finding::{Finding, Severity},
@@ -319,27 +322,6 @@ impl Pen<'_> {
     }
 }
 
-/// `line` in parts of at most `width` columns.
-fn wrap(line: &str, width: usize) -> Vec<&str> {
-    let (mut parts, mut start, mut blank, mut columns) = (Vec::new(), 0, None, 0);
-    for (at, c) in line.char_indices() {
-        columns += if c == '\t' { 8 } else { c.width().unwrap_or(0) };
-        if columns > width && at > start {
-            let end = blank.filter(|blank| *blank > start).unwrap_or(at);
-            parts.push(line[start..end].trim_end());
-            start = if line[end..].starts_with(' ') { end + 1 } else { end };
-            columns =
-                line[start..at + c.len_utf8()].chars().filter_map(UnicodeWidthChar::width).sum();
-            blank = None;
-        }
-        if c == ' ' {
-            blank = Some(at);
-        }
-    }
-    parts.push(&line[start..]);
-    parts
-}
-
 /// What matters most of a call's arguments, on one line of at most `room` columns.
 pub(in crate::cli::replay) fn gist(arguments: &str, room: usize) -> String {
     const FIRST: [&str; 10] = [
@@ -378,14 +360,6 @@ pub(in crate::cli::replay) fn gist(arguments: &str, room: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn lines_are_broken_at_blanks_and_long_words_where_they_end() {
-        assert_eq!(wrap("one two three", 8), ["one two", "three"]);
-        assert_eq!(wrap("abcdefghij", 4), ["abcd", "efgh", "ij"]);
-        assert_eq!(wrap("日本語の文", 4), ["日本", "語の", "文"]);
-        assert_eq!(wrap("", 4), [""]);
-    }
 
     #[test]
     fn the_gist_of_a_call_is_its_command_or_path() {
