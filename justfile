@@ -44,6 +44,11 @@ static:
 deb:
     cargo deb --locked
 
+# CPU of a start of each verb on a small log, beside that of cat
+start runs="100":
+    cargo build --release
+    benches/start.sh target/release/sessctl {{runs}}
+
 # CPU and memory of a fork beside those of cp, as ratios of one run
 ratios size="256":
     cargo build --release

@@ -181,3 +181,64 @@ fn forks_by_request_are_made_once() {
     let child = shell.run("fork-when-done.sh", &[PI_ID]).out;
     assert!(Path::new(child.trim()).is_file(), "{child}");
 }
+
+/// What the workflow for GitHub Actions runs, by the names of its steps.
+fn steps() -> Vec<(&'static str, String)> {
+    let page = include_str!("../../docs/examples/sessions.yml");
+    let step = |step: &'static str| {
+        let name = step.lines().next()?.strip_prefix("name: ")?;
+        let run = step.split("\n        run: ").nth(1)?;
+        let script = match run.strip_prefix("|\n") {
+            Some(block) => block.replace("\n          ", "\n").trim_start().to_owned(),
+            None => run.lines().next()?.to_owned(),
+        };
+        Some((name, script))
+    };
+    page.split("\n      - ").skip(1).filter_map(step).collect()
+}
+
+#[test]
+fn the_workflow_for_github_checks_histories_draws_pages_and_keeps_a_budget() {
+    let shell = Shell::new();
+    let today = chrono::Utc::now().format("%Y-%m-%d").to_string();
+    for (log, fixture) in [("a", "pi-1.6.0-plain-3-turns"), ("b", "pi-1.6.0-tool-calls")] {
+        let path =
+            shell.home.copy(&format!("pi/{fixture}.jsonl"), &format!("sessions/{log}.jsonl"));
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(&path, text.replace("2026-11-29T", &format!("{today}T"))).unwrap();
+    }
+    assert_eq!(shell.run("golden-make.sh", &["sessions"]).exit, 0);
+    let steps = steps();
+    let names: Vec<&str> = steps.iter().map(|(name, _)| *name).collect();
+    assert!(names.len() == 4 && names[0] == "Build sessctl", "{names:?}");
+    let run = |nth: usize, budget: &str| {
+        // As the runner does it.
+        let tool = Path::new(env!("CARGO_BIN_EXE_sessctl")).parent().unwrap();
+        let path = format!("{}:{}", tool.display(), std::env::var("PATH").unwrap());
+        let mut bash = Command::new("bash");
+        bash.args(["-e", "-c", &steps[nth].1]).env_clear().env("BUDGET", budget);
+        bash.env("PATH", path).env("HOME", shell.home.path(""));
+        ran(&bash.current_dir(shell.home.path("")).output().unwrap())
+    };
+    let checked = run(1, "");
+    assert_eq!(checked.exit, 0, "{}{}", checked.out, checked.err);
+    let drawn = run(2, "");
+    assert_eq!(drawn.exit, 0, "{}", drawn.err);
+    for log in ["a", "b"] {
+        let page = fs::read_to_string(shell.home.path(&format!("pages/{log}.html"))).unwrap();
+        assert!(page.starts_with("<!doctype html>"));
+    }
+    assert_eq!(run(3, "5Mtok").exit, 0);
+    let over = run(3, "1tok");
+    assert!(over.exit == 1 && over.err.contains("OVER_BUDGET"), "{}{}", over.out, over.err);
+    let log = shell.home.path("sessions/a.jsonl");
+    let text = fs::read_to_string(&log).unwrap();
+    fs::write(&log, text.replacen("Hello there.", "Hello here.", 1)).unwrap();
+    let changed = run(1, "");
+    assert_eq!(changed.exit, 1);
+    assert!(
+        changed.out.contains("::error file=sessions/a.jsonl::") && !changed.out.contains("b.jsonl"),
+        "{}",
+        changed.out
+    );
+}

@@ -195,8 +195,15 @@ impl Pen<'_> {
             };
             let place = finding.line.map(|line| format!(" (line {line})")).unwrap_or_default();
             let (code, words) = (finding.code.name(), printable(&finding.message));
-            let _ =
-                writeln!(self.out, "{style}{mark} {code}{style:#} {words}{PALE}{place}{PALE:#}");
+            let told = format!("{code} {words}{place}");
+            for (nth, part) in self.wrapped(&told).into_iter().enumerate() {
+                let mark = if nth == 0 { mark } else { " " };
+                let rest = part.strip_prefix(code).filter(|_| nth == 0);
+                let _ = match rest {
+                    Some(rest) => writeln!(self.out, "{style}{mark} {code}{style:#}{rest}"),
+                    None => writeln!(self.out, "{mark} {part}"),
+                };
+            }
         }
     }
 
