@@ -67,3 +67,17 @@ fn findings_stand_at_their_place() {
     let open = home.run(&["replay", word(&open)]).out;
     assert!(open.trim_end().lines().last().unwrap().contains("goes on; waiting for "), "{open}");
 }
+
+#[test]
+fn what_has_no_words_says_so_unless_they_follow() {
+    let home = Home::new();
+    home.copy("pi/pi-1.6.0-tool-calls.jsonl", "work.jsonl");
+    let pi = home.run(&["replay", "work.jsonl"]).out;
+    assert_eq!(pi.matches("(no words)").count(), 1, "{pi}");
+    assert!(pi.contains("system\n  (no words)\n"), "{pi}");
+    // One line of an answer may hold nothing but thoughts.
+    let log = "claude-code/plain-and-fork/projects/-home-ada-webshop/cac9e9bc-4315-4fab-a139-590c15a05549.jsonl";
+    home.copy(log, "claude.jsonl");
+    let claude = home.run(&["replay", "claude.jsonl"]).out;
+    assert!(claude.contains("It sums price") && !claude.contains("(no words)"), "{claude}");
+}

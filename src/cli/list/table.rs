@@ -82,6 +82,15 @@ fn fit(rows: &mut [[String; 7]], width: usize, home: Option<&Path>) {
     let taken: usize = (0..FIXED).map(|column| widest(column) + 2).sum::<usize>() + 3;
     let room = width.saturating_sub(taken);
     let (title, folder) = (widest(5), widest(6));
+    if room < LEAST.iter().sum() {
+        // Better a title that can be read than the ends of two columns.
+        let title = title.min((room + 2).max(LEAST[1]));
+        for row in rows.iter_mut() {
+            row[5] = head(&row[5], title);
+            row[6].clear();
+        }
+        return;
+    }
     let folder = folder.min((room / 3).max(room.saturating_sub(title)).max(LEAST[1]));
     let title = title.min(room.saturating_sub(folder).max(LEAST[0]));
     for row in rows.iter_mut() {
@@ -157,6 +166,10 @@ mod tests {
         };
         let rows = fitted(200);
         assert_eq!((rows[1][5].as_str(), rows[0][6].as_str()), (title, "~/work"));
+        let rows = fitted(60);
+        assert!(rows[1][5].ends_with('…') && rows[1][6].is_empty(), "{rows:?}");
+        let used = rows[1].iter().map(|it| it.width() + 2).sum::<usize>() - 3;
+        assert!(used <= 60, "{used}: {rows:?}");
         for width in [70, 80, 100] {
             let rows = fitted(width);
             let used = |row: &[String; 7]| row.iter().map(|it| it.width() + 2).sum::<usize>() - 1;

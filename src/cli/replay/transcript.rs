@@ -275,7 +275,8 @@ impl Pen<'_> {
             _ => FOLD,
         };
         let lines = text.lines().count();
-        if lines == 0 && unfolded.calls.is_empty() {
+        // Of an answer there may be another part, in a line of its own.
+        if lines == 0 && message.role != Role::Assistant {
             let _ = writeln!(self.out, "  {PALE}(no words){PALE:#}");
         }
         // A line that says that one is missing takes its place.
