@@ -376,9 +376,15 @@ impl Tokens {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key(pub u128);
 
+impl From<&str> for Key {
+    fn from(text: &str) -> Self {
+        Self(XxHash3_128::oneshot(text.as_bytes()))
+    }
+}
+
 impl From<String> for Key {
     fn from(text: String) -> Self {
-        Self(XxHash3_128::oneshot(text.as_bytes()))
+        text.as_str().into()
     }
 }
 
@@ -423,6 +429,50 @@ pub struct Usage {
     pub figures: Option<u128>,
     /// Whose call it tells of.
     pub telling: Telling,
+    /// How many more records behind it in the same log this one stands for.
+    pub again: u32,
+}
+
+impl Usage {
+    /// What of several records of one completion has the greatest one's figures counted.
+    #[must_use]
+    pub fn finality(&self) -> impl Ord + use<> {
+        (self.tokens.output, !self.provisional, self.tokens)
+    }
+
+    /// Makes one record of this and the one behind it in the same log, where both are of one completion and nothing that
+    /// anybody asks of the two gets lost: an answer that was written in parts has a record in each of them.
+    pub fn absorb(&mut self, next: &Self) -> bool {
+        let greater = next.finality() > self.finality();
+        let provisional = if greater { next.provisional } else { self.provisional };
+        // The figures are those of the greatest, while the answer is final if any of its records is.
+        let final_alike = provisional == (self.provisional && next.provisional);
+        let in_order = match (self.at, next.at) {
+            (Some(at), Some(next)) => at <= next,
+            (None, None) => true,
+            _ => false,
+        };
+        let telling = |usage: &Self| (usage.weak, usage.derived, usage.inherited, usage.cost);
+        let alike = self.key == next.key
+            && self.telling == Telling::Own
+            && next.telling == Telling::Own
+            && self.figures == next.figures
+            && telling(self) == telling(next)
+            && self.kind == next.kind
+            && self.provider == next.provider
+            && self.model == next.model
+            && self.tier == next.tier
+            && self.owner == next.owner;
+        if !(alike && final_alike && in_order) {
+            return false;
+        }
+        if greater {
+            self.tokens = next.tokens;
+        }
+        self.provisional = provisional;
+        self.again += 1 + next.again;
+        true
+    }
 }
 
 /// Whose call a record of usage tells of.
@@ -528,6 +578,9 @@ pub enum Keep {
     All,
 }
 
+/// How many words are looked at before all are.
+const LATEST: usize = 6;
+
 /// What a log says of itself beyond single lines, and all that its lines state.
 #[derive(Debug)]
 pub struct Facts {
@@ -536,6 +589,8 @@ pub struct Facts {
     /// Where the facts of each line begin, as far as lines were stated.
     firsts: Vec<u32>,
     words: HashSet<Arc<str>>,
+    /// Some words that were asked for of late.
+    latest: Vec<Arc<str>>,
     /// The header, once read.
     pub header: Option<Header>,
     /// Paid model calls. Empty when a verb has no use for them.
@@ -571,6 +626,7 @@ impl Default for Facts {
             stated: Vec::new(),
             firsts: Vec::new(),
             words: HashSet::new(),
+            latest: Vec::new(),
             header: None,
             usages: Vec::new(),
             claims: Vec::new(),
@@ -618,6 +674,19 @@ impl Facts {
 
     /// A word that many records share, such as a model's name, once in memory.
     pub fn word(&mut self, text: &str) -> Arc<str> {
+        // The same few come again and again.
+        if let Some(latest) = self.latest.iter().find(|latest| ***latest == *text) {
+            return Arc::clone(latest);
+        }
+        let word = self.find_word(text);
+        if self.latest.len() == LATEST {
+            self.latest.remove(0);
+        }
+        self.latest.push(Arc::clone(&word));
+        word
+    }
+
+    fn find_word(&mut self, text: &str) -> Arc<str> {
         if let Some(known) = self.words.get(text) {
             return Arc::clone(known);
         }
@@ -660,6 +729,14 @@ impl Facts {
     pub fn spend(&mut self, usage: Usage) {
         if usage.tokens == Tokens::default() {
             return self.refuse(usage.line, usage.at, Refusal::Zero);
+        }
+        if self.keep == Keep::Usages
+            && self
+                .usages
+                .last_mut()
+                .is_some_and(|last| last.key == usage.key && last.absorb(&usage))
+        {
+            return;
         }
         if self.keeps_usages() {
             let index = u32::try_from(self.usages.len()).unwrap_or(u32::MAX);
@@ -721,6 +798,7 @@ impl Facts {
     /// Gives back memory that was kept for growing.
     pub fn settle(&mut self) {
         self.stated.shrink_to_fit();
+        self.usages.shrink_to_fit();
         self.firsts.shrink_to_fit();
     }
 }

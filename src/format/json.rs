@@ -3,7 +3,7 @@
 use std::{borrow::Cow, ops::Range};
 
 use chrono::{DateTime, NaiveDate, SecondsFormat, Utc};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use crate::{fact::Place, log::Line};
@@ -18,6 +18,37 @@ impl Text<'_> {
     #[must_use]
     pub fn owned(&self) -> String {
         self.0.as_ref().to_owned()
+    }
+}
+
+/// A value as it stands in a line, not looked into: an object of any depth is no more than a text.
+#[derive(Clone, Copy, Debug)]
+pub struct Raw<'a>(&'a str);
+
+impl<'a> Raw<'a> {
+    /// A value that a scan has found.
+    #[must_use]
+    pub fn scanned(text: &'a str) -> Self {
+        Self(text)
+    }
+
+    /// The value as it stands.
+    #[must_use]
+    pub fn get(self) -> &'a str {
+        self.0
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Raw<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        <&RawValue>::deserialize(deserializer).map(|raw| Self(raw.get()))
+    }
+}
+
+impl Serialize for Raw<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let raw: &RawValue = serde_json::from_str(self.0).map_err(serde::ser::Error::custom)?;
+        raw.serialize(serializer)
     }
 }
 
@@ -56,13 +87,13 @@ fn usual(text: &[u8]) -> Option<DateTime<Utc>> {
 
 /// Where a value stands in its line; nowhere when it is missing.
 #[must_use]
-pub fn place(line: Line<'_>, raw: Option<&RawValue>) -> Place {
+pub fn place(line: Line<'_>, raw: Option<Raw<'_>>) -> Place {
     raw.map_or(Place::default(), |raw| line.span(raw.get().as_bytes()).into())
 }
 
 /// The bytes of `line` that `raw` was read from.
 #[must_use]
-pub fn range(line: &[u8], raw: &RawValue) -> Range<usize> {
+pub fn range(line: &[u8], raw: Raw<'_>) -> Range<usize> {
     let start = raw.get().as_ptr() as usize - line.as_ptr() as usize;
     start..start + raw.get().len()
 }
@@ -75,8 +106,8 @@ pub fn index(line: Line<'_>) -> u32 {
 
 /// A token counter: zero unless it is a number that makes one. Some providers report fractions.
 #[must_use]
-pub fn count(value: Option<&RawValue>) -> u64 {
-    let Some(text) = value.map(RawValue::get) else { return 0 };
+pub fn count(value: Option<Raw<'_>>) -> u64 {
+    let Some(text) = value.map(Raw::get) else { return 0 };
     if let Ok(whole) = text.parse::<u64>() {
         return whole;
     }
@@ -106,11 +137,10 @@ pub fn nano_dollars(dollars: f64) -> Option<u64> {
 /// Bytes as lower-case hex digits.
 #[must_use]
 pub fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write;
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}"); // a String takes everything
-        text
-    })
+    const DIGITS: [char; 16] =
+        ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
+    let halves = bytes.iter().flat_map(|byte| [byte >> 4, byte & 0xF]);
+    halves.map(|half| DIGITS[usize::from(half)]).collect()
 }
 
 /// Compact JSON with the fields in the order of the struct.

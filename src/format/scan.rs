@@ -1,10 +1,19 @@
-//! One pass over a line of JSON: every byte is looked at once, 64 at a time, and nothing is built.
+//! JSON looked through, and nothing built: where strings end is marked 64 bytes at a time, with the widest registers that
+//! the machine has; then each token outside of strings is looked at once.
 //!
 //! A log of a gigabyte is mostly long strings in lines that state little. What a scan takes is JSON as `serde_json` reads it, which
 //! a test holds it to; what it does not take (other escapes in keys, deep nesting, anything broken) goes to `serde_json`,
 //! whose word it is what a line means and what is wrong with it.
 
-use wide::u8x16;
+mod de;
+
+use std::ops::Range;
+
+use fearless_simd::{Level, dispatch, prelude::*, u8x64};
+
+pub use de::read;
+
+use super::json::Raw;
 
 /// How deep values may lie in each other.
 const DEPTH: usize = 64;
@@ -12,24 +21,54 @@ const DEPTH: usize = 64;
 /// How many bytes are looked at together.
 const STEP: usize = 64;
 
+/// Where the strings of a line begin and end: a bit for each byte. Kept from line to line for its memory alone.
+#[derive(Debug, Default)]
+pub struct Marks(Vec<u64>);
+
 /// A place in a line. All methods give nothing where the line is not what they look for; the scan is over then.
 #[derive(Debug)]
-pub struct Scan<'a> {
+pub struct Scan<'a, 'm> {
     bytes: &'a [u8],
     at: usize,
-    /// Up to where what is beyond ASCII is known to be text.
-    checked: usize,
-    /// Whether a string had an escape that names a character by its number.
-    unicode: bool,
-    /// Whether the latest string had an escape.
-    escaped: bool,
+    quotes: &'m [u64],
+    seen: Seen,
+    /// The line as text, where that was looked into.
+    whole: Option<&'a str>,
 }
 
-impl<'a> Scan<'a> {
+/// What was seen in a line when its strings were marked.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    /// A backslash.
+    escape: bool,
+    /// An escape that names a character by its number.
+    unicode: bool,
+    /// Anything beyond ASCII.
+    wide: bool,
+}
+
+impl<'a, 'm> Scan<'a, 'm> {
     /// A scan that stands at the beginning of `bytes`.
     #[must_use]
-    pub fn of(bytes: &'a [u8]) -> Self {
-        Self { bytes, at: 0, checked: 0, unicode: false, escaped: false }
+    pub fn of(bytes: &'a [u8], marks: &'m mut Marks) -> Self {
+        let level = Level::new();
+        let seen = dispatch!(level, simd => mark(simd, bytes, &mut marks.0));
+        // What is beyond ASCII may stand in strings only, so that it does not matter where the line is no text.
+        let wide = seen.is_some_and(|seen| seen.wide);
+        let whole = if wide { simdutf8::basic::from_utf8(bytes).ok() } else { None };
+        let seen = seen.filter(|_| !wide || whole.is_some());
+        let bytes = if seen.is_some() { bytes } else { b"" };
+        Self { bytes, at: 0, quotes: &marks.0, seen: seen.unwrap_or_default(), whole }
+    }
+
+    /// A part of the line as text.
+    #[inline]
+    fn part(&self, part: Range<usize>) -> Option<&'a str> {
+        match self.whole {
+            Some(whole) => whole.get(part),
+            None if part.len() < STEP => std::str::from_utf8(&self.bytes[part]).ok(),
+            None => simdutf8::basic::from_utf8(&self.bytes[part]).ok(),
+        }
     }
 
     /// Visits the fields of an object: `visit` is given each key as it stands and must read the value.
@@ -66,6 +105,22 @@ impl<'a> Scan<'a> {
         Some(&self.bytes[start..self.at])
     }
 
+    /// A value as it stands; nothing where it is `null`.
+    pub fn raw(&mut self) -> Option<Option<Raw<'a>>> {
+        let len = self.value()?.len();
+        let value = self.part(self.at - len..self.at)?;
+        Some((value != "null").then(|| Raw::scanned(value)))
+    }
+
+    /// Whether the value is `null`, which is passed over then.
+    pub fn is_null(&mut self) -> Option<bool> {
+        let null = self.next()? == b'n';
+        if null {
+            self.word(b"null")?;
+        }
+        Some(null)
+    }
+
     /// What was not read yet, behind blanks.
     pub fn rest(&mut self) -> &'a [u8] {
         self.next();
@@ -77,7 +132,20 @@ impl<'a> Scan<'a> {
         if self.next()? == b'n' {
             return self.word(b"null").map(|()| None);
         }
-        std::str::from_utf8(self.key()?).ok().map(Some)
+        let text = self.quoted()?;
+        if self.seen.escape && text.contains(&b'\\') {
+            return None;
+        }
+        self.part(self.at - 1 - text.len()..self.at - 1).map(Some)
+    }
+
+    /// Whether the value is a string without escapes. Nothing where it is something else than that or `null`.
+    pub fn is_text(&mut self) -> Option<bool> {
+        if self.is_null()? {
+            return Some(false);
+        }
+        let text = self.quoted()?;
+        (!self.seen.escape || !text.contains(&b'\\')).then_some(true)
     }
 
     /// Whether the line was read to its end.
@@ -86,18 +154,25 @@ impl<'a> Scan<'a> {
         self.next().is_none() && self.at == self.bytes.len()
     }
 
-    /// Whether a character is named by its number somewhere in what was read.
+    /// Whether a character is named by its number somewhere in the line.
     #[must_use]
     pub fn names_characters(&self) -> bool {
-        self.unicode
+        self.seen.unicode
     }
 
-    /// A string without escapes, without its quotes.
+    /// A key without its quotes. None of those that anybody looks for holds what can be escaped but by its number.
     fn key(&mut self) -> Option<&'a [u8]> {
+        let key = self.quoted()?;
+        (!self.seen.unicode || !key.contains(&b'\\')).then_some(key)
+    }
+
+    /// A string as it stands, without its quotes.
+    #[inline]
+    fn quoted(&mut self) -> Option<&'a [u8]> {
         self.take(b'"')?;
         let start = self.at;
         self.string()?;
-        (!self.escaped).then(|| &self.bytes[start..self.at - 1])
+        Some(&self.bytes[start..self.at - 1])
     }
 
     /// The next byte that is no blank.
@@ -189,117 +264,90 @@ impl<'a> Scan<'a> {
     /// Goes behind the closing quote of a string whose opening one was taken.
     #[inline]
     fn string(&mut self) -> Option<()> {
-        self.escaped = false;
-        // Most strings are short: keys, ids, kinds.
-        if let Some(start) = self.bytes.get(self.at..).and_then(<[u8]>::first_chunk) {
-            let marks = special(u8x16::from(*start)).to_bitmask();
-            let end = self.at + marks.trailing_zeros() as usize;
-            if marks != 0 && self.bytes[end] == b'"' {
-                self.at = end + 1;
-                return Some(());
-            }
+        let mut step = self.at / STEP;
+        let mut quotes = self.quotes.get(step)? & (u64::MAX << (self.at % STEP));
+        while quotes == 0 {
+            step += 1;
+            quotes = *self.quotes.get(step)?;
         }
-        self.long_string()
+        self.at = step * STEP + quotes.trailing_zeros() as usize + 1;
+        Some(())
     }
+}
 
-    fn long_string(&mut self) -> Option<()> {
-        let bytes = self.bytes;
-        let mut escaped = false; // whether the first byte of the step is
-        let mut plain = true; // whether the step before had neither quotes nor backslashes
-        loop {
-            // The last step of a line ends with it: some of its bytes were read before.
-            let skipped = (self.at + STEP).saturating_sub(bytes.len());
-            let marks = match bytes.get(self.at - skipped.min(self.at)..) {
-                Some(rest) if rest.len() >= STEP => Marks::of(rest),
-                _ => return self.short_line(),
-            };
-            if skipped == STEP {
-                return None; // the line ends inside of the string
-            }
-            if plain && !escaped && skipped == 0 && marks.is_plain() {
-                self.at += STEP;
-                continue;
-            }
-            let quotes = marks.equal(b'"') >> skipped;
-            let slashes = marks.equal(b'\\') >> skipped;
-            let mut ends = quotes;
-            plain = quotes | slashes == 0;
-            if slashes != 0 || escaped {
-                let (codes, next) = escapes(slashes, escaped);
-                escaped = next;
-                ends &= !codes;
-                self.escaped |= slashes & inside(ends) != 0;
-                let usual = quotes | slashes | marks.equal(b'n') >> skipped;
-                let rare = codes & !usual & inside(ends);
-                if rare != 0 {
-                    self.check(rare)?;
-                }
-            }
-            if marks.has_other() {
-                let control = marks.equal_or_below(0x1F) >> skipped & inside(ends);
-                self.others(control, marks.wide() >> skipped & inside(ends))?;
-            }
-            if ends != 0 {
-                self.at += ends.trailing_zeros() as usize + 1;
-                return Some(());
-            }
-            self.at += STEP - skipped;
+/// Marks the quotes of `bytes` that begin or end a string. Nothing if there is something in it that no string may hold: a
+/// control character, or an escape that is none.
+#[expect(clippy::inline_always, reason = "only what is inlined uses the registers asked for")]
+#[inline(always)]
+fn mark<S: Simd>(simd: S, bytes: &[u8], quotes: &mut Vec<u64>) -> Option<Seen> {
+    let mut marking = Marking { bytes, ..Marking::default() };
+    let (steps, rest) = bytes.as_chunks::<STEP>();
+    quotes.clear();
+    quotes.reserve(steps.len() + 1);
+    for step in steps {
+        quotes.push(marking.take(u8x64::from_slice(simd, step))?);
+    }
+    if !rest.is_empty() {
+        let mut last = [b' '; STEP];
+        last[..rest.len()].copy_from_slice(rest);
+        quotes.push(marking.take(u8x64::from_slice(simd, &last))?);
+    }
+    Some(Seen { escape: marking.slashes != 0, unicode: marking.unicode, wide: marking.wide != 0 })
+}
+
+/// The state between one step and the next.
+#[derive(Default)]
+struct Marking<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    /// Whether the first byte of the step is escaped.
+    escaped: bool,
+    /// All steps before, one laid over the other: an odd number of quotes means that a string is open.
+    before: u64,
+    slashes: u64,
+    wide: u64,
+    unicode: bool,
+}
+
+impl Marking<'_> {
+    #[expect(clippy::inline_always, reason = "only what is inlined uses the registers asked for")]
+    #[inline(always)]
+    fn take<S: Simd>(&mut self, step: u8x64<S>) -> Option<u64> {
+        // Nearly all is done without asking whether there is need: text is too mixed for such questions to be guessed.
+        let equal = |byte: u8| step.simd_eq(byte).to_bitmask();
+        let (quotes, slashes) = (equal(b'"'), equal(b'\\'));
+        let (codes, escaped) = escapes(slashes, self.escaped);
+        self.escaped = escaped;
+        self.slashes |= slashes;
+        self.wide |= step.simd_ge(0x80).to_bitmask();
+        let rare = codes & !(quotes | slashes | equal(b'n') | equal(b't'));
+        if rare != 0 {
+            self.check(rare)?;
         }
-    }
-
-    /// The same on a line that is shorter than a step.
-    fn short_line(&mut self) -> Option<()> {
-        loop {
-            let byte = *self.bytes.get(self.at)?;
-            match byte {
-                b'"' => {
-                    self.at += 1;
-                    return Some(());
-                }
-                b'\\' => {
-                    self.escaped = true;
-                    self.at += 1;
-                    if !matches!(self.bytes.get(self.at)?, b'"' | b'\\' | b'n') {
-                        self.check(1)?;
-                    }
-                }
-                0..=0x1F => return None,
-                0x80.. => self.others(0, 1)?,
-                _ => {}
-            }
-            self.at += 1;
-        }
-    }
-
-    /// Whether there is no control character, and whether what is beyond ASCII, at the bits of `wide`, is text.
-    #[inline(never)]
-    fn others(&mut self, control: u64, mut wide: u64) -> Option<()> {
-        if control != 0 {
+        let quotes = quotes & !codes;
+        let control = step.simd_lt(0x20).to_bitmask();
+        if control != 0 && control & self.inside(quotes) != 0 {
             return None;
         }
-        while wide != 0 {
-            // What is not ASCII stands together, and is text or not whatever stands around it.
-            let from = self.at + wide.trailing_zeros() as usize;
-            if from >= self.checked {
-                let rest = &self.bytes[from..];
-                let len = rest.iter().position(u8::is_ascii).unwrap_or(rest.len());
-                std::str::from_utf8(&rest[..len]).ok()?;
-                self.checked = from + len;
-            }
-            let done = self.checked - self.at;
-            wide &= if done < STEP { u64::MAX << done } else { 0 };
-        }
-        Some(())
+        self.before ^= quotes;
+        self.at += STEP;
+        Some(quotes)
+    }
+
+    /// The bytes of the step that stand in strings.
+    fn inside(&self, quotes: u64) -> u64 {
+        let open = u64::from(self.before.count_ones() % 2);
+        let turns = [1, 2, 4, 8, 16, 32].into_iter();
+        turns.fold(quotes ^ open, |mask, by| mask ^ mask << by)
     }
 
     /// Whether what stands behind backslashes, at the bits of `codes`, may stand there.
-    #[cold]
     fn check(&mut self, mut codes: u64) -> Option<()> {
         while codes != 0 {
             let at = self.at + codes.trailing_zeros() as usize;
             codes &= codes - 1;
             match *self.bytes.get(at)? {
-                b'/' | b'b' | b'f' | b'r' | b't' => {}
+                b'/' | b'b' | b'f' | b'r' => {}
                 b'u' => {
                     let digits = self.bytes.get(at + 1..at + 5)?;
                     if !digits.iter().all(u8::is_ascii_hexdigit) {
@@ -314,12 +362,6 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// The bits up to the first end of a string, that one included.
-#[inline]
-fn inside(ends: u64) -> u64 {
-    ends ^ ends.wrapping_sub(1)
-}
-
 /// Which bytes stand behind a backslash that is none itself, and whether the first byte of the next step does.
 /// (The carry of a subtraction runs through a row of backslashes and tells odd from even.)
 #[inline]
@@ -331,80 +373,6 @@ fn escapes(slashes: u64, first: bool) -> (u64, bool) {
     (codes ^ (slashes | first), (codes & slashes) >> (STEP - 1) != 0)
 }
 
-/// The bytes of a step, to be asked where something stands: the lowest bit is the first byte.
-struct Marks {
-    a: u8x16,
-    b: u8x16,
-    c: u8x16,
-    d: u8x16,
-}
-
-impl Marks {
-    /// The first step of `bytes`, which must hold one.
-    #[inline]
-    fn of(bytes: &[u8]) -> Self {
-        let part = |nth: usize| {
-            let part: [u8; 16] = bytes[nth * 16..][..16].try_into().expect("16 bytes are 16");
-            u8x16::from(part)
-        };
-        Self { a: part(0), b: part(1), c: part(2), d: part(3) }
-    }
-
-    #[inline]
-    fn mask(&self, of: impl Fn(u8x16) -> u8x16) -> u64 {
-        let bits = |part| u64::from(of(part).to_bitmask());
-        bits(self.a) | bits(self.b) << 16 | bits(self.c) << 32 | bits(self.d) << 48
-    }
-
-    #[inline]
-    fn any(&self, of: impl Fn(u8x16) -> u8x16) -> bool {
-        ((of(self.a) | of(self.b)) | (of(self.c) | of(self.d))).to_bitmask() != 0
-    }
-
-    #[inline]
-    fn equal(&self, byte: u8) -> u64 {
-        let byte = u8x16::splat(byte);
-        self.mask(|part| part.simd_eq(byte))
-    }
-
-    #[inline]
-    fn equal_or_below(&self, limit: u8) -> u64 {
-        let limit = u8x16::splat(limit);
-        self.mask(|part| part.min(limit).simd_eq(part))
-    }
-
-    /// Whether nothing stands here but plain parts of a string.
-    #[inline]
-    fn is_plain(&self) -> bool {
-        !self.any(special)
-    }
-
-    /// Whether there are control characters, or anything beyond ASCII.
-    #[inline]
-    fn has_other(&self) -> bool {
-        self.any(other)
-    }
-
-    /// What is beyond ASCII.
-    #[inline]
-    fn wide(&self) -> u64 {
-        self.mask(|part| part)
-    }
-}
-
-/// Marks control characters, and what is beyond ASCII. (A mask takes the highest bit of each byte.)
-#[inline]
-fn other(part: u8x16) -> u8x16 {
-    part.min(u8x16::splat(0x1F)).simd_eq(part) | part
-}
-
-/// Marks the same, quotes and backslashes.
-#[inline]
-fn special(part: u8x16) -> u8x16 {
-    let ends = part.simd_eq(u8x16::splat(b'"')) | part.simd_eq(u8x16::splat(b'\\'));
-    other(part) | ends
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -413,7 +381,8 @@ mod tests {
     use super::*;
 
     fn scanned(bytes: &[u8]) -> Option<&[u8]> {
-        let mut scan = Scan::of(bytes);
+        let mut marks = Marks::default();
+        let mut scan = Scan::of(bytes, &mut marks);
         let value = scan.value()?;
         scan.ends().then_some(value)
     }
@@ -480,7 +449,8 @@ mod tests {
         for (text, named) in
             [(r#""a\\u0041""#, false), (r#""a\u0041""#, true), (r#"{"\u0041":1}"#, true)]
         {
-            let mut scan = Scan::of(text.as_bytes());
+            let mut marks = Marks::default();
+            let mut scan = Scan::of(text.as_bytes(), &mut marks);
             assert!(scan.value().is_some());
             assert_eq!(scan.names_characters(), named, "{text}");
         }

@@ -34,7 +34,12 @@ impl<'a> Head<'a> {
     /// The lines, without line ends and without a byte order mark.
     pub fn lines(self) -> impl Iterator<Item = &'a [u8]> + Clone {
         let bytes = self.0.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(self.0);
-        bytes.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii)
+        let mut ends = memchr::memchr_iter(b'\n', bytes).chain([bytes.len()]);
+        let mut start = 0;
+        std::iter::from_fn(move || {
+            let end = ends.next()?;
+            Some(bytes[std::mem::replace(&mut start, end + 1)..end].trim_ascii())
+        })
     }
 }
 

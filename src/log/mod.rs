@@ -10,6 +10,7 @@ mod open;
 mod splice;
 
 use std::{
+    cell::Cell,
     fs::File,
     io::{self, Write},
     ops::Range,
@@ -31,6 +32,31 @@ use crate::{
 
 /// How much is read at once.
 const BLOCK: usize = 256 * 1024;
+
+/// The largest space that is kept for the next file.
+const KEPT: usize = 4 * BLOCK;
+
+thread_local! {
+    /// What one file was read into and the next one will be: new memory for each would cost more than small files do.
+    static SPACE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+/// Where blocks of a file are read into.
+struct Space(Vec<u8>);
+
+impl Space {
+    fn new() -> Self {
+        Self(SPACE.take())
+    }
+}
+
+impl Drop for Space {
+    fn drop(&mut self) {
+        if self.0.capacity() <= KEPT {
+            SPACE.set(std::mem::take(&mut self.0));
+        }
+    }
+}
 
 /// The longest line that is read: a span's length is 32 bits wide.
 const LONGEST_LINE: usize = u32::MAX as usize - 1;
@@ -249,41 +275,18 @@ impl Log {
         to: u64,
         visit: &mut dyn FnMut(Line<'_>) -> Result<bool>,
     ) -> Result<bool> {
-        let mut space: Vec<u8> = vec![0; BLOCK * 2];
-        let mut held = 0; // how many bytes of it were read
+        // What was read to tell whose the log is need not be read again.
+        let own = from == self.own().base;
+        let ahead = if own { std::mem::take(&mut self.ahead) } else { Vec::new() };
+        let mut held = ahead.len().min(usize::try_from(to - from).unwrap_or(usize::MAX)); // how many bytes were read
+        let mut space = if ahead.is_empty() { Space::new() } else { Space(ahead) };
+        let space = &mut space.0;
         let mut buffer_at = from; // the address of space[0], always the start of a line
         let mut searched = 0;
-        let mut bom = 0;
         loop {
-            let next = buffer_at + held as u64;
-            let want = usize::try_from(to - next).unwrap_or(usize::MAX).min(BLOCK);
-            if want == 0 && self.mended && to == self.own().base + self.own().len && held > 0 {
-                let index = self.starts.len();
-                let bytes = &space[..held];
-                self.line_at(buffer_at, bytes);
-                self.end = next;
-                return visit(Line { index, start: buffer_at, inset: 0, bytes, crlf: false });
-            }
-            if want == 0 {
-                return Ok(true);
-            }
-            if held + want > LONGEST_LINE {
-                let finding = Finding::new(Code::RecordTooLarge, "a line of 4 GiB or more");
-                return Err(finding.on(self.starts.len() + 1).into());
-            }
-            if space.len() < held + want {
-                space.resize((space.len() * 2).max(held + want), 0);
-            }
-            let ahead =
-                if next == self.own().base { std::mem::take(&mut self.ahead) } else { Vec::new() };
-            let known = ahead.len().min(want);
-            space[held..held + known].copy_from_slice(&ahead[..known]);
-            self.read_exact(next + known as u64, &mut space[held + known..held + want])?;
-            held += want;
             let buffer = &space[..held];
-            if next == from && buffer.starts_with(b"\xEF\xBB\xBF") {
-                bom = 3;
-            }
+            let mut bom =
+                if buffer_at == from && buffer.starts_with(b"\xEF\xBB\xBF") { 3 } else { 0 };
             let mut start = 0;
             for newline in memchr::memchr_iter(b'\n', &buffer[searched..]).map(|at| at + searched) {
                 let crlf = newline > start && buffer[newline - 1] == b'\r';
@@ -308,6 +311,28 @@ impl Log {
             held -= start;
             buffer_at += start as u64;
             searched = held;
+
+            let next = buffer_at + held as u64;
+            let want = usize::try_from(to - next).unwrap_or(usize::MAX).min(BLOCK);
+            if want == 0 && self.mended && to == self.own().base + self.own().len && held > 0 {
+                let index = self.starts.len();
+                let bytes = &space[..held];
+                self.line_at(buffer_at, bytes);
+                self.end = next;
+                return visit(Line { index, start: buffer_at, inset: 0, bytes, crlf: false });
+            }
+            if want == 0 {
+                return Ok(true);
+            }
+            if held + want > LONGEST_LINE {
+                let finding = Finding::new(Code::RecordTooLarge, "a line of 4 GiB or more");
+                return Err(finding.on(self.starts.len() + 1).into());
+            }
+            if space.len() < held + want {
+                space.resize((space.len() * 2).max(held + want), 0);
+            }
+            self.read_exact(next, &mut space[held..held + want])?;
+            held += want;
         }
     }
 
@@ -351,7 +376,10 @@ impl Log {
 
     /// The first bytes of the session's own file, at most `len`.
     pub fn head(&self, len: u64) -> Result<Vec<u8>> {
-        self.bytes(self.own().base, len.min(self.own().len))
+        let mut head = std::mem::take(&mut Space::new().0);
+        let from = self.own().base;
+        self.fill(from..from + len.min(self.own().len), &mut head)?;
+        Ok(head)
     }
 
     /// The index of the first line of the session's own file.

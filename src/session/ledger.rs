@@ -10,7 +10,10 @@ use chrono::{DateTime, Utc};
 use twox_hash::XxHash3_128;
 
 use super::Session;
-use crate::fact::{Carrier, Claim, Fact, Key, Refused, Telling, Tokens, Usage};
+use crate::{
+    fact::{Carrier, Claim, Fact, Key, Refused, Telling, Tokens, Usage},
+    format::json,
+};
 
 /// One log as the ledger sees it.
 #[derive(Clone, Debug)]
@@ -219,7 +222,8 @@ impl Ledger {
 
 /// Every record of `accounts`, those of one completion together and its owner's first.
 pub(super) fn records<'a>(accounts: &'a [Account], family: &Family<'a>) -> Vec<Record<'a>> {
-    let mut records: Vec<Record<'_>> = Vec::new();
+    let all = accounts.iter().map(|account| account.usages.len()).sum();
+    let mut records: Vec<Record<'_>> = Vec::with_capacity(all);
     for account in accounts {
         let depth = family.above(account, &|_| true).len();
         let record = |usage: &'a Usage| Record {
@@ -231,7 +235,7 @@ pub(super) fn records<'a>(accounts: &'a [Account], family: &Family<'a>) -> Vec<R
         records.extend(account.usages.iter().map(record));
     }
     // The owner is the one that did not inherit it, nearest to the root of the family; no order of files matters.
-    records.sort_by(|a, b| a.rank().cmp(&b.rank()));
+    records.sort_by(|a, b| a.key.cmp(&b.key).then_with(|| a.rank().cmp(&b.rank())));
     records
 }
 
@@ -255,7 +259,10 @@ impl<'a, 'b> Case<'a, 'b> {
         let counted = || copies.iter().map(|copy| copy.account).filter(|account| account.counted);
         // What was kept of a log that was moved is no copy.
         let logs = counted().filter(|account| !account.kept).map(std::ptr::from_ref);
-        let logs = logs.collect::<HashSet<_>>().len().max(counted().count().min(1)) as u64;
+        let mut logs: Vec<_> = logs.collect();
+        logs.sort_unstable();
+        logs.dedup();
+        let logs = logs.len().max(counted().count().min(1)) as u64;
         let orphan = own.inherited == Some(true);
         let counts = logs > 0 && if orphan { adopt } else { owner.counted };
         let usages = copies.iter().map(|copy| copy.usage);
@@ -264,7 +271,7 @@ impl<'a, 'b> Case<'a, 'b> {
         } else {
             // Of equals the last one is taken, and the owner's come first.
             let usages = usages.rev();
-            usages.max_by_key(|usage| (usage.tokens.output, !usage.provisional, usage.tokens))
+            usages.max_by_key(|usage| usage.finality())
         };
         let greatest = greatest.unwrap_or(own);
         Self { copies, greatest, logs, orphan, counts }
@@ -298,7 +305,7 @@ impl<'a, 'b> Case<'a, 'b> {
             cost_recorded: self.told(|usage| usage.cost),
             cost_computed: None,
             unpriced: 0,
-            copies: self.copies.len() as u64,
+            copies: usages().map(|usage| 1 + u64::from(usage.again)).sum(),
             weak: self.greatest.weak,
             derived: self.greatest.derived,
             kept: self.copies.iter().all(|copy| copy.account.kept),
@@ -325,13 +332,14 @@ pub(super) struct Record<'a> {
 }
 
 impl Record<'_> {
+    /// Where it stands among those of the same completion.
     fn rank(&self) -> impl Ord + '_ {
         let inherited = self.usage.inherited == Some(true);
         let Account { created, session, counted, .. } = self.account;
         // What a session tells of its subagent's calls is the subagent's.
         let told =
             self.usage.kind.as_deref() == Some("subagent") && self.account.kind != "subagent";
-        (self.key, inherited, told, self.depth, *created, session, !counted, self.usage.line)
+        (inherited, told, self.depth, *created, session, !counted, self.usage.line)
     }
 }
 
@@ -366,5 +374,6 @@ impl<'a> Family<'a> {
 /// What a completion is known by on every machine.
 #[must_use]
 pub fn key(client: &str, key: Key) -> u128 {
-    XxHash3_128::oneshot(format!("{client}\0{:032x}", key.0).as_bytes())
+    let digits = json::hex(&key.0.to_be_bytes());
+    XxHash3_128::oneshot([client, "\0", &digits].concat().as_bytes())
 }

@@ -55,6 +55,7 @@ struct Spent {
     provisional: bool,
     telling: u8,
     figures: Option<u128>,
+    again: u32,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -140,6 +141,7 @@ impl Spent {
             provisional: usage.provisional,
             telling: usage.telling as u8,
             figures: usage.figures,
+            again: usage.again,
         }
     }
 
@@ -161,6 +163,7 @@ impl Spent {
             owner: word(self.owner, words)?,
             figures: self.figures,
             telling: *TELLINGS.get(usize::from(self.telling))?,
+            again: self.again,
         })
     }
 }

@@ -3,21 +3,20 @@
 //!
 //! What states more is read by the structs of [`super::wire`], which say what a line means.
 
-use std::hash::{DefaultHasher, Hasher as _};
-
 use memchr::memmem;
-use serde_json::value::RawValue;
 
-use super::wire::{Message, Record};
-use crate::format::scan::Scan;
+use super::wire::{CacheCreation, Message, OutputDetails, Paid, Record};
+use crate::format::{
+    json::Raw,
+    scan::{Marks, Scan},
+};
 
 /// What one pass tells of a line.
 pub(super) struct Line<'a> {
     pub kind: &'a str,
     /// Whether it states nothing that a ledger keeps, beyond whose it is.
     pub silent: bool,
-    /// A digest of what it says of its session.
-    pub session: u64,
+    pub whose: Whose<'a>,
     /// Whether the client speaks in a person's place.
     pub meta: bool,
     /// Whether it belongs to a side chain.
@@ -25,78 +24,196 @@ pub(super) struct Line<'a> {
     /// Whether it is a record of the conversation.
     pub linked: bool,
     /// An answer of the model, as far as it tells what was paid.
-    pub answer: Option<(Record<'a>, Message<'a>)>,
+    pub answer: Option<(Record<'a>, Message<'a>, Option<Paid<'a>>)>,
 }
 
-/// The values of a message as they stand.
+/// What a line says of its session: values as they stand.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Whose<'a>([Option<&'a [u8]>; SPEAKERS]);
+
+impl Whose<'_> {
+    /// The same, kept beyond the line.
+    pub fn kept(&self) -> Told {
+        Told(self.0.map(|value| value.map(Into::into)))
+    }
+}
+
+/// What a line said of its session.
+pub(super) struct Told([Option<Box<[u8]>>; SPEAKERS]);
+
+impl Told {
+    pub fn is(&self, whose: &Whose<'_>) -> bool {
+        self.0.iter().zip(&whose.0).all(|(told, value)| told.as_deref() == *value)
+    }
+}
+
+/// The values of a message.
 #[derive(Default)]
 struct Parts<'a> {
-    id: Option<&'a [u8]>,
-    model: Option<&'a [u8]>,
-    stop_reason: Option<&'a [u8]>,
-    usage: Option<&'a [u8]>,
+    id: Option<Raw<'a>>,
+    model: Option<Raw<'a>>,
+    stop_reason: Option<Raw<'a>>,
+    paid: Option<Paid<'a>>,
 }
 
 impl<'a> Parts<'a> {
-    fn read(scan: &mut Scan<'a>) -> Option<Self> {
+    fn read(scan: &mut Scan<'a, '_>) -> Option<Self> {
         let mut parts = Self::default();
-        let mut content = None;
+        let mut seen = 0; // a key that comes twice is not for us to judge
         scan.object(|scan, key| {
-            let part = match key {
-                b"id" => &mut parts.id,
-                b"model" => &mut parts.model,
-                b"stop_reason" => &mut parts.stop_reason,
-                b"usage" => &mut parts.usage,
-                b"content" => &mut content,
+            let bit = match key {
+                b"id" => {
+                    parts.id = scan.raw()?;
+                    0
+                }
+                b"model" => {
+                    parts.model = scan.raw()?;
+                    1
+                }
+                b"stop_reason" => {
+                    parts.stop_reason = scan.raw()?;
+                    2
+                }
+                b"usage" => {
+                    parts.paid = if scan.is_null()? { None } else { Some(paid(scan)?) };
+                    3
+                }
+                b"content" => scan.value().map(|_| 4)?,
                 _ => return scan.value().map(|_| ()),
             };
-            part.replace(scan.value()?).is_none().then_some(())
+            once(&mut seen, bit)
         })?;
         Some(parts)
     }
 }
 
-/// A value that was scanned.
-fn raw(value: Option<&[u8]>) -> Option<&RawValue> {
-    // `null` is no value to serde either.
-    value.filter(|value| *value != b"null").and_then(|value| serde_json::from_slice(value).ok())
+/// Nothing if that key came before.
+fn once(seen: &mut u64, bit: u8) -> Option<()> {
+    let fresh = *seen & 1 << bit == 0;
+    *seen |= 1 << bit;
+    fresh.then_some(())
+}
+
+/// The counters of an answer.
+fn paid<'a>(scan: &mut Scan<'a, '_>) -> Option<Paid<'a>> {
+    let mut paid = Paid::default();
+    let mut seen = 0;
+    scan.object(|scan, key| {
+        let usage = &mut paid.usage;
+        let (bit, field) = match key {
+            b"input_tokens" => (0, &mut usage.input_tokens),
+            b"output_tokens" => (1, &mut usage.output_tokens),
+            b"cache_creation_input_tokens" => (2, &mut usage.cache_creation_input_tokens),
+            b"cache_read_input_tokens" => (3, &mut usage.cache_read_input_tokens),
+            b"cache_creation" => {
+                if !scan.is_null()? {
+                    paid.split = split(scan)?;
+                }
+                return once(&mut seen, 4);
+            }
+            b"output_tokens_details" => {
+                if !scan.is_null()? {
+                    paid.details = details(scan)?;
+                }
+                return once(&mut seen, 5);
+            }
+            b"iterations" => (6, &mut usage.iterations),
+            b"service_tier" => (7, &mut usage.service_tier),
+            b"speed" => (8, &mut usage.speed),
+            b"type" => (9, &mut usage.kind),
+            b"model" => (10, &mut usage.model),
+            _ => return scan.value().map(|_| ()),
+        };
+        *field = scan.raw()?;
+        once(&mut seen, bit)
+    })?;
+    Some(paid)
+}
+
+fn split<'a>(scan: &mut Scan<'a, '_>) -> Option<CacheCreation<'a>> {
+    let mut split = CacheCreation::default();
+    let mut seen = 0;
+    scan.object(|scan, key| {
+        let (bit, field) = match key {
+            b"ephemeral_5m_input_tokens" => (0, &mut split.ephemeral_5m_input_tokens),
+            b"ephemeral_1h_input_tokens" => (1, &mut split.ephemeral_1h_input_tokens),
+            _ => return scan.value().map(|_| ()),
+        };
+        *field = scan.raw()?;
+        once(&mut seen, bit)
+    })?;
+    Some(split)
+}
+
+fn details<'a>(scan: &mut Scan<'a, '_>) -> Option<OutputDetails<'a>> {
+    let mut details = OutputDetails::default();
+    let mut seen = 0;
+    scan.object(|scan, key| {
+        if key != b"thinking_tokens" {
+            return scan.value().map(|_| ());
+        }
+        details.thinking_tokens = scan.raw()?;
+        once(&mut seen, 0)
+    })?;
+    Some(details)
+}
+
+/// What a copied record says of its original: the session, and the id of the record, which is another one each time.
+fn origin<'a>(scan: &mut Scan<'a, '_>) -> Option<Option<&'a [u8]>> {
+    let (mut session, mut seen) = (None, 0);
+    scan.object(|scan, key| {
+        let bit = match key {
+            b"sessionId" => {
+                session = Some(scan.value()?);
+                0
+            }
+            b"messageUuid" => scan.value().map(|_| 1)?,
+            _ => return scan.value().map(|_| ()),
+        };
+        once(&mut seen, bit)
+    })?;
+    Some(session)
 }
 
 /// The line, if it is one that can be read like this.
-pub(super) fn line(bytes: &[u8]) -> Option<Line<'_>> {
-    let mut scan = Scan::of(bytes);
-    let (mut kind, mut subtype, mut uuid) = (None, None, None);
+pub(super) fn line<'a>(bytes: &'a [u8], marks: &mut Marks) -> Option<Line<'a>> {
+    let mut scan = Scan::of(bytes, marks);
+    let (mut kind, mut subtype, mut linked) = (None, None, false);
     let (mut meta, mut side, mut data): (bool, bool, &[u8]) = (false, false, b"");
     let mut parts = None;
+    let mut whose = Whose::default();
     let mut values: [Option<&[u8]>; VALUES] = [None; VALUES];
-    let mut session = DefaultHasher::new();
-    let mut seen = 0_u64; // a key that comes twice is not for us to judge
+    let mut seen = 0; // a key that comes twice is not for us to judge
     scan.object(|scan, key| {
         let bit = field(key);
         match bit {
             TYPE => kind = scan.text()?,
             SUBTYPE => subtype = scan.text()?,
-            UUID => uuid = scan.text()?,
+            UUID => linked = scan.is_text()?,
             META => meta = scan.value()? == b"true",
             DATA => data = scan.value()?,
+            ORIGIN if scan.rest().first() == Some(&b'{') => {
+                let start = scan.rest();
+                let session = origin(scan)?;
+                let len = start.len() - scan.rest().len();
+                whose.0[usize::from(ORIGIN - SIDE)] = Some(session.unwrap_or(b"{}"));
+                values[usize::from(ORIGIN)] = Some(&start[..len]);
+            }
             SIDE..=REQUESTER => {
                 let value = scan.value()?;
-                side |= bit == SIDE && value == b"true";
+                whose.0[usize::from(bit - SIDE)] = Some(value);
                 values[usize::from(bit)] = Some(value);
-                session.write(&[b'\0', bit]);
-                session.write(value);
+                side |= bit == SIDE && value == b"true";
             }
             MESSAGE if scan.rest().first() == Some(&b'{') => parts = Some(Parts::read(scan)?),
             TIMESTAMP..=TRUNCATED => values[usize::from(bit)] = Some(scan.value()?),
             UNKNOWN => return scan.value().map(|_| ()),
             _ => scan.value().map(|_| ())?,
         }
-        let fresh = seen & 1 << bit == 0;
-        seen |= 1 << bit;
-        fresh.then_some(())
+        once(&mut seen, bit)
     })?;
     let kind = kind?;
-    let silent = match (kind, uuid.is_some()) {
+    let silent = match (kind, linked) {
         ("user", linked) => linked,
         ("assistant", _) => false,
         ("system", true) => !matches!(subtype, Some("local_command" | "compact_boundary")),
@@ -107,11 +224,13 @@ pub(super) fn line(bytes: &[u8]) -> Option<Line<'_>> {
         (kind, false) => kind != "cost-state",
         _ => true,
     };
-    let linked = uuid.is_some();
     if !scan.ends() {
         return None;
     }
-    let value = |field: u8| raw(values[usize::from(field)]);
+    let value = |field: u8| {
+        let value = values[usize::from(field)].filter(|value| *value != b"null");
+        value.and_then(|value| std::str::from_utf8(value).ok()).map(Raw::scanned)
+    };
     let answer = parts.filter(|_| kind == "assistant" && linked).map(|parts| {
         let record = Record {
             session_id: value(SESSION),
@@ -123,15 +242,14 @@ pub(super) fn line(bytes: &[u8]) -> Option<Line<'_>> {
             ..Record::default()
         };
         let message = Message {
-            id: raw(parts.id),
-            model: raw(parts.model),
-            stop_reason: raw(parts.stop_reason),
-            usage: raw(parts.usage),
-            content: None,
+            id: parts.id,
+            model: parts.model,
+            stop_reason: parts.stop_reason,
+            ..Message::default()
         };
-        (record, message)
+        (record, message, parts.paid)
     });
-    Some(Line { kind, silent, session: session.finish(), meta, side, linked, answer })
+    Some(Line { kind, silent, whose, meta, side, linked, answer })
 }
 
 const TYPE: u8 = 0;
@@ -145,6 +263,8 @@ const SESSION: u8 = 6;
 const ORIGIN: u8 = 10;
 /// The last of these.
 const REQUESTER: u8 = 11;
+/// How many these are.
+const SPEAKERS: usize = (REQUESTER - SIDE) as usize + 1;
 const TIMESTAMP: u8 = 12;
 const FAILED: u8 = 13;
 const TRUNCATED: u8 = 14;

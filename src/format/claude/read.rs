@@ -3,8 +3,8 @@
 use std::{borrow::Cow, collections::BTreeMap};
 
 use chrono::{DateTime, Utc};
+use memchr::memmem;
 use serde::de::Error as _;
-use serde_json::value::RawValue;
 use twox_hash::XxHash3_64;
 
 use super::{
@@ -16,7 +16,8 @@ use crate::{
     finding::{Code, Finding},
     format::{
         Fault, Reader, id,
-        json::{self, count, place},
+        json::{self, Raw, count, place},
+        scan::{self, Marks},
     },
     log::Line,
 };
@@ -25,7 +26,10 @@ use crate::{
 const PLACEHOLDER: u64 = 8;
 
 /// How far back the records of the answer before are looked for.
-const NEAR: usize = 64;
+const NEAR: u32 = 64;
+
+/// How many ways of naming the session are remembered.
+const TOLD: usize = 16;
 
 /// The longest beginning of a prompt that is kept.
 const PROMPT: usize = 200;
@@ -53,8 +57,9 @@ pub(super) struct ClaudeReader {
     titles: Titles,
     /// The last answer, as long as nobody has asked for another, and whether the client has said something since.
     answer: Option<(Key, bool)>,
-    /// Digests of what lines said of their session that told nothing new.
-    told: Vec<u64>,
+    /// What lines said of their session that told nothing new, the latest last.
+    told: Vec<quick::Told>,
+    marks: Marks,
 }
 
 /// The header as far as it is known, the first folder, the client's version, and whether the file is a subagent's.
@@ -75,24 +80,30 @@ impl Reader for ClaudeReader {
         }
         // Who asks for the reasons wants to hear of every line.
         let whole = facts.keeps_path() || facts.tells_refusals();
-        let quick = if whole { None } else { quick::line(line.bytes) };
+        let quick = if whole { None } else { quick::line(line.bytes, &mut self.marks) };
         let Some(quick) = quick else { return self.take_apart(line, facts) };
         let begun = facts.header.as_ref().is_none_or(|header| header.created.is_some());
-        let known = begun && self.agent.is_some() && self.told.contains(&quick.session);
+        let told = || self.told.iter().rev().any(|told| told.is(&quick.whose));
+        let known = begun && self.agent.is_some() && told();
         if quick.silent && known {
             if quick.linked && !self.is_beside(quick.side) && quick.kind == "user" {
                 self.asked(quick.meta);
             }
             return Ok(());
         }
-        if let Some((record, message)) = quick.answer.filter(|_| known) {
-            self.answered(line, quick.side, &record, &message, facts);
+        if known && let Some((record, message, paid)) = quick.answer {
+            self.answered(line, quick.side, &record, &message, paid, facts);
             return Ok(());
         }
         let before = (!known).then(|| self.whose(facts));
         self.take_apart(line, facts)?;
         match before {
-            Some(before) if before == self.whose(facts) => self.told.push(quick.session),
+            Some(before) if before == self.whose(facts) => {
+                if self.told.len() == TOLD {
+                    self.told.remove(0);
+                }
+                self.told.push(quick.whose.kept());
+            }
             Some(_) => self.told.clear(),
             None => {}
         }
@@ -100,7 +111,7 @@ impl Reader for ClaudeReader {
     }
 
     fn is_record(&self, bytes: &[u8]) -> bool {
-        serde_json::from_slice::<wire::Record<'_>>(bytes).is_ok_and(|record| {
+        scan::read::<wire::Record<'_>>(bytes).is_ok_and(|record| {
             let Some(kind) = text(record.kind) else { return false };
             let known = text(record.uuid).is_some();
             match kind.as_ref() {
@@ -139,18 +150,22 @@ impl ClaudeReader {
         side: bool,
         record: &wire::Record<'_>,
         message: &wire::Message<'_>,
+        paid: Option<wire::Paid<'_>>,
         facts: &mut Facts,
     ) {
         let at = text(record.timestamp).as_deref().and_then(json::moment);
         if self.is_beside(side) {
-            return spend(line, record, message, at, Some("subagent"), facts);
+            return spend(line, record, message, paid, at, Some("subagent"), facts);
         }
         self.watch("assistant", record, message, facts);
-        assistant(line, record, message, at, facts);
+        // An error is shown to the user, never sent.
+        if !is_true(record.is_api_error_message) {
+            spend(line, record, message, paid, at, None, facts);
+        }
     }
 
     fn take_apart(&mut self, line: Line<'_>, facts: &mut Facts) -> Result<(), Fault> {
-        let record: wire::Record<'_> = serde_json::from_slice(line.bytes)?;
+        let record: wire::Record<'_> = scan::read(line.bytes)?;
         let Some(kind) = text(record.kind) else { return Ok(()) };
         let uuid = text(record.uuid);
         if uuid.is_none() && matches!(kind.as_ref(), "user" | "assistant") {
@@ -174,7 +189,15 @@ impl ClaudeReader {
         if self.is_beside(side) {
             // The client walks past such lines; what they cost was paid all the same.
             if kind == "assistant" {
-                spend(line, &record, &message, at, Some("subagent"), facts);
+                spend(
+                    line,
+                    &record,
+                    &message,
+                    wire::Paid::of(message.usage),
+                    at,
+                    Some("subagent"),
+                    facts,
+                );
             }
             return Ok(());
         }
@@ -260,9 +283,13 @@ impl ClaudeReader {
         facts: &mut Facts,
     ) {
         let cut = |key: Key, facts: &mut Facts| {
-            let same = |usage: &&mut Usage| usage.key == key && usage.tokens.output <= PLACEHOLDER;
-            for usage in facts.usages.iter_mut().rev().take(NEAR).filter(same) {
-                usage.provisional = true;
+            let mut near = NEAR;
+            for usage in facts.usages.iter_mut().rev() {
+                if usage.key == key && usage.tokens.output <= PLACEHOLDER {
+                    usage.provisional = true;
+                }
+                let Some(left) = near.checked_sub(1 + usage.again) else { break };
+                near = left;
             }
         };
         match kind {
@@ -279,7 +306,7 @@ impl ClaudeReader {
         let Some(id) = text(message.id).filter(|_| !is(message.model, "<synthetic>")) else {
             return;
         };
-        let key = Key::from(id.into_owned());
+        let key = Key::from(id.as_ref());
         if let Some((other, true)) = before
             && other != key
         {
@@ -290,7 +317,7 @@ impl ClaudeReader {
 
     /// Records of the session, which are no part of the conversation.
     fn beside(&mut self, line: Line<'_>, kind: &str, record: &wire::Record<'_>, facts: &mut Facts) {
-        let owned = |raw: Option<&RawValue>| {
+        let owned = |raw: Option<Raw<'_>>| {
             text(raw).filter(|text| !text.trim().is_empty()).map(Cow::into_owned)
         };
         match kind {
@@ -471,7 +498,7 @@ fn assistant(
         return facts.state(number, Fact::Closed { turn: None, how: Ending::Interrupted });
     }
     if !facts.keeps_path() {
-        return spend(line, record, message, at, None, facts);
+        return spend(line, record, message, wire::Paid::of(message.usage), at, None, facts);
     }
     let blocks = wire::blocks(message.content);
     let calls = blocks.iter().filter(|block| is(block.kind, "tool_use"));
@@ -504,7 +531,7 @@ fn assistant(
             "a thinking block without its text, signature kept: the provider may refuse it";
         facts.findings.push(Finding::new(Code::ThinkingEmpty, message).on(line.number()));
     }
-    spend(line, record, message, at, None, facts);
+    spend(line, record, message, wire::Paid::of(message.usage), at, None, facts);
 }
 
 fn system(line: Line<'_>, uuid: &str, record: &wire::Record<'_>, facts: &mut Facts) {
@@ -528,7 +555,7 @@ fn system(line: Line<'_>, uuid: &str, record: &wire::Record<'_>, facts: &mut Fac
         wire::read(record.compact_metadata).unwrap_or_default();
     let list: Option<wire::Preserved<'_>> = wire::read(metadata.preserved_messages);
     let run: Option<wire::Preserved<'_>> = wire::read(metadata.preserved_segment);
-    let uuids: Option<Vec<&RawValue>> = list.as_ref().and_then(|list| wire::read(list.uuids));
+    let uuids: Option<Vec<Raw<'_>>> = list.as_ref().and_then(|list| wire::read(list.uuids));
     let anchor = list.as_ref().or(run.as_ref()).and_then(|kept| text(kept.anchor_uuid));
     if let Some(anchor) = anchor {
         let anchor = facts.id(&anchor);
@@ -579,7 +606,7 @@ fn progress(
     let inner: wire::Record<'_> = wire::read(data.message).unwrap_or_default();
     if is(inner.kind, "assistant") {
         let message = wire::read(inner.message.or(data.message)).unwrap_or_default();
-        spend(line, record, &message, at, Some("subagent"), facts);
+        spend(line, record, &message, wire::Paid::of(message.usage), at, Some("subagent"), facts);
     }
 }
 
@@ -588,29 +615,31 @@ fn spend(
     line: Line<'_>,
     record: &wire::Record<'_>,
     message: &wire::Message<'_>,
+    paid: Option<wire::Paid<'_>>,
     at: Option<DateTime<Utc>>,
     kind: Option<&str>,
     facts: &mut Facts,
 ) {
-    let Some(usage) = wire::read::<wire::Usage<'_>>(message.usage) else { return };
+    let Some(paid) = paid else { return };
     if is(message.model, "<synthetic>") {
         return facts.refuse(json::index(line), at, Refusal::Synthetic);
     }
-    let tokens = tokens(&usage);
+    let usage = &paid.usage;
+    let tokens = tokens(&paid);
     let model = text(message.model);
     let id = text(message.id);
     let key = match &id {
-        Some(id) => id.clone().into_owned(),
-        None => format!(
+        Some(id) => Cow::Borrowed(id.as_ref()),
+        None => Cow::Owned(format!(
             "t\0{}\0{}\0{tokens:?}",
             text(record.timestamp).unwrap_or_default(),
             model.as_deref().unwrap_or_default()
-        ),
+        )),
     };
-    let tier = tier(&usage).map(|tier| facts.word(tier));
-    let of = |key: String, tokens: Tokens| Usage {
+    let tier = tier(usage).map(|tier| facts.word(tier));
+    let of = |key: Key, tokens: Tokens| Usage {
         line: json::index(line),
-        key: key.into(),
+        key,
         weak: id.is_none(),
         tier: tier.clone(),
         at,
@@ -619,17 +648,23 @@ fn spend(
         ..Usage::default()
     };
     // Advisors are calls of their own, which the counters of the answer do not hold; other iterations are parts of it.
-    let iterations: Vec<wire::Usage<'_>> = wire::read(usage.iterations).unwrap_or_default();
-    let advised = iterations.iter().enumerate().filter(|(_, one)| is(one.kind, "advisor_message"));
-    for (index, advice) in advised {
+    let advisor = |raw: &Raw<'_>| {
+        let raw = raw.get().as_bytes();
+        memmem::find(raw, b"advisor_message").is_some() || memmem::find(raw, b"\\u").is_some()
+    };
+    let iterations = usage.iterations.filter(advisor);
+    let iterations: Vec<wire::Usage<'_>> = wire::read(iterations).unwrap_or_default();
+    let advised = iterations.into_iter().enumerate();
+    for (index, advice) in advised.filter(|(_, one)| is(one.kind, "advisor_message")) {
         let model = text(advice.model).map(|model| facts.word(&model));
         let kind = Some(facts.word("advisor"));
-        facts.spend(Usage { kind, model, ..of(format!("{key}#{index}"), self::tokens(advice)) });
+        let tokens = self::tokens(&wire::Paid::with(advice));
+        facts.spend(Usage { kind, model, ..of(format!("{key}#{index}").into(), tokens) });
     }
     let provisional = text(message.stop_reason).is_none();
     let model = model.map(|model| facts.word(&model));
     let kind = kind.map(|kind| facts.word(kind));
-    facts.spend(Usage { kind, model, provisional, ..of(key, tokens) });
+    facts.spend(Usage { kind, model, provisional, ..of(key.as_ref().into(), tokens) });
 }
 
 /// What makes the price another one than usual.
@@ -641,7 +676,7 @@ fn tier(usage: &wire::Usage<'_>) -> Option<&'static str> {
 }
 
 /// The client's own sums, one for each model. A model's name may say how large its context was.
-fn claims(line: Line<'_>, sums: Option<&RawValue>, facts: &mut Facts) -> Vec<Claim> {
+fn claims(line: Line<'_>, sums: Option<Raw<'_>>, facts: &mut Facts) -> Vec<Claim> {
     let sums: BTreeMap<Cow<'_, str>, wire::ModelUsage<'_>> = wire::read(sums).unwrap_or_default();
     let claim = |(model, sum): (Cow<'_, str>, wire::ModelUsage<'_>)| {
         let hour = count(sum.cache_creation_1h);
@@ -661,10 +696,8 @@ fn claims(line: Line<'_>, sums: Option<&RawValue>, facts: &mut Facts) -> Vec<Cla
     sums.into_iter().map(claim).collect()
 }
 
-fn tokens(usage: &wire::Usage<'_>) -> Tokens {
-    let split: wire::CacheCreation<'_> = wire::read(usage.cache_creation).unwrap_or_default();
-    let details: wire::OutputDetails<'_> =
-        wire::read(usage.output_tokens_details).unwrap_or_default();
+fn tokens(paid: &wire::Paid<'_>) -> Tokens {
+    let wire::Paid { usage, split, details } = paid;
     let (five, hour) =
         (count(split.ephemeral_5m_input_tokens), count(split.ephemeral_1h_input_tokens));
     // Some logs have the parts without their sum.

@@ -4,14 +4,14 @@
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use serde_json::value::RawValue;
 
 use super::wire::{self, text};
 use crate::{
     error::Result,
     fact::{Fact, Facts, Tokens},
     format::{
-        Tip, id, json,
+        Tip, id,
+        json::{self, Raw},
         record::{Exchange, Paid, Pointer, Pointing, Recorder, Scene, Stop},
     },
     log::Encoding,
@@ -162,7 +162,7 @@ impl ClaudeRecorder {
         tip: &Tip,
     ) -> Vec<u8> {
         let like: wire::Record<'_> = serde_json::from_slice(scene.like).unwrap_or_default();
-        let owned = |raw: Option<&RawValue>| text(raw).map(std::borrow::Cow::into_owned);
+        let owned = |raw: Option<Raw<'_>>| text(raw).map(std::borrow::Cow::into_owned);
         let birth = scene.birth;
         json::line(&Line {
             parent_uuid: tip.last.as_deref(),

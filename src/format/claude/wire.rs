@@ -9,95 +9,94 @@ use serde::{
     Deserialize,
     de::{MapAccess, Visitor},
 };
-use serde_json::value::RawValue;
 
-use super::super::Unfolded;
+use super::super::{Unfolded, json::Raw, scan};
 
 /// Any line.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Record<'a> {
     #[serde(rename = "type", borrow)]
-    pub kind: Option<&'a RawValue>,
+    pub kind: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub subtype: Option<&'a RawValue>,
+    pub subtype: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub uuid: Option<&'a RawValue>,
+    pub uuid: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub parent_uuid: Option<&'a RawValue>,
+    pub parent_uuid: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub session_id: Option<&'a RawValue>,
+    pub session_id: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub timestamp: Option<&'a RawValue>,
+    pub timestamp: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub cwd: Option<&'a RawValue>,
+    pub cwd: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub version: Option<&'a RawValue>,
+    pub version: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub agent_id: Option<&'a RawValue>,
+    pub agent_id: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub is_sidechain: Option<&'a RawValue>,
+    pub is_sidechain: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub is_meta: Option<&'a RawValue>,
+    pub is_meta: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub is_compact_summary: Option<&'a RawValue>,
+    pub is_compact_summary: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub is_api_error_message: Option<&'a RawValue>,
+    pub is_api_error_message: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub truncated_after_output: Option<&'a RawValue>,
+    pub truncated_after_output: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub message: Option<&'a RawValue>,
+    pub message: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub content: Option<&'a RawValue>,
+    pub content: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub compact_metadata: Option<&'a RawValue>,
+    pub compact_metadata: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub forked_from: Option<&'a RawValue>,
+    pub forked_from: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub request_session_id: Option<&'a RawValue>,
+    pub request_session_id: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub data: Option<&'a RawValue>,
+    pub data: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub replacements: Option<&'a RawValue>,
+    pub replacements: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub sessctl: Option<&'a RawValue>,
+    pub sessctl: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub leaf_uuid: Option<&'a RawValue>,
+    pub leaf_uuid: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub last_prompt: Option<&'a RawValue>,
+    pub last_prompt: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub custom_title: Option<&'a RawValue>,
+    pub custom_title: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub ai_title: Option<&'a RawValue>,
+    pub ai_title: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub summary: Option<&'a RawValue>,
+    pub summary: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub message_id: Option<&'a RawValue>,
+    pub message_id: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub git_branch: Option<&'a RawValue>,
+    pub git_branch: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub user_type: Option<&'a RawValue>,
+    pub user_type: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub entrypoint: Option<&'a RawValue>,
+    pub entrypoint: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub model_usage: Option<&'a RawValue>,
+    pub model_usage: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub tool_use_result: Option<&'a RawValue>,
+    pub tool_use_result: Option<Raw<'a>>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Message<'a> {
     #[serde(borrow)]
-    pub id: Option<&'a RawValue>,
+    pub id: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub model: Option<&'a RawValue>,
+    pub model: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub content: Option<&'a RawValue>,
+    pub content: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub stop_reason: Option<&'a RawValue>,
+    pub stop_reason: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub usage: Option<&'a RawValue>,
+    pub usage: Option<Raw<'a>>,
 }
 
 /// A block of a message's content.
@@ -105,23 +104,23 @@ pub(super) struct Message<'a> {
 #[serde(default)]
 pub(super) struct Block<'a> {
     #[serde(rename = "type", borrow)]
-    pub kind: Option<&'a RawValue>,
+    pub kind: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub text: Option<&'a RawValue>,
+    pub text: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub thinking: Option<&'a RawValue>,
+    pub thinking: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub signature: Option<&'a RawValue>,
+    pub signature: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub id: Option<&'a RawValue>,
+    pub id: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub name: Option<&'a RawValue>,
+    pub name: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub input: Option<&'a RawValue>,
+    pub input: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub tool_use_id: Option<&'a RawValue>,
+    pub tool_use_id: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub content: Option<&'a RawValue>,
+    pub content: Option<Raw<'a>>,
 }
 
 /// Counters of an answer, or of one of its iterations.
@@ -129,27 +128,49 @@ pub(super) struct Block<'a> {
 #[serde(default)]
 pub(super) struct Usage<'a> {
     #[serde(rename = "type", borrow)]
-    pub kind: Option<&'a RawValue>,
+    pub kind: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub model: Option<&'a RawValue>,
+    pub model: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub input_tokens: Option<&'a RawValue>,
+    pub input_tokens: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub output_tokens: Option<&'a RawValue>,
+    pub output_tokens: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub cache_creation_input_tokens: Option<&'a RawValue>,
+    pub cache_creation_input_tokens: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub cache_read_input_tokens: Option<&'a RawValue>,
+    pub cache_read_input_tokens: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub cache_creation: Option<&'a RawValue>,
+    pub cache_creation: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub output_tokens_details: Option<&'a RawValue>,
+    pub output_tokens_details: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub iterations: Option<&'a RawValue>,
+    pub iterations: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub service_tier: Option<&'a RawValue>,
+    pub service_tier: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub speed: Option<&'a RawValue>,
+    pub speed: Option<Raw<'a>>,
+}
+
+/// All that an answer says of what was paid.
+#[derive(Default)]
+pub(super) struct Paid<'a> {
+    pub usage: Usage<'a>,
+    pub split: CacheCreation<'a>,
+    pub details: OutputDetails<'a>,
+}
+
+impl<'a> Paid<'a> {
+    /// The counters, if the value is an object of such.
+    pub fn of(usage: Option<Raw<'a>>) -> Option<Self> {
+        read(usage).map(Self::with)
+    }
+
+    /// What stands inside of the counters.
+    pub fn with(usage: Usage<'a>) -> Self {
+        let split = read(usage.cache_creation).unwrap_or_default();
+        let details = read(usage.output_tokens_details).unwrap_or_default();
+        Self { usage, split, details }
+    }
 }
 
 /// What an agent's result says beside its text.
@@ -157,7 +178,7 @@ pub(super) struct Usage<'a> {
 #[serde(default)]
 pub(super) struct AgentResult<'a> {
     #[serde(borrow)]
-    pub usage: Option<&'a RawValue>,
+    pub usage: Option<Raw<'a>>,
 }
 
 /// The client's own sum for one model of a session.
@@ -165,17 +186,17 @@ pub(super) struct AgentResult<'a> {
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct ModelUsage<'a> {
     #[serde(borrow)]
-    pub input_tokens: Option<&'a RawValue>,
+    pub input_tokens: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub output_tokens: Option<&'a RawValue>,
+    pub output_tokens: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub thinking_tokens: Option<&'a RawValue>,
+    pub thinking_tokens: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub cache_read_input_tokens: Option<&'a RawValue>,
+    pub cache_read_input_tokens: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub cache_creation_input_tokens: Option<&'a RawValue>,
+    pub cache_creation_input_tokens: Option<Raw<'a>>,
     #[serde(rename = "cacheCreationEphemeral1hInputTokens", borrow)]
-    pub cache_creation_1h: Option<&'a RawValue>,
+    pub cache_creation_1h: Option<Raw<'a>>,
     #[serde(rename = "costUSD")]
     pub cost_usd: Option<f64>,
 }
@@ -184,34 +205,34 @@ pub(super) struct ModelUsage<'a> {
 #[serde(default)]
 pub(super) struct CacheCreation<'a> {
     #[serde(borrow)]
-    pub ephemeral_5m_input_tokens: Option<&'a RawValue>,
+    pub ephemeral_5m_input_tokens: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub ephemeral_1h_input_tokens: Option<&'a RawValue>,
+    pub ephemeral_1h_input_tokens: Option<Raw<'a>>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct OutputDetails<'a> {
     #[serde(borrow)]
-    pub thinking_tokens: Option<&'a RawValue>,
+    pub thinking_tokens: Option<Raw<'a>>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct ForkedFrom<'a> {
     #[serde(borrow)]
-    pub session_id: Option<&'a RawValue>,
+    pub session_id: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub message_uuid: Option<&'a RawValue>,
+    pub message_uuid: Option<Raw<'a>>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct CompactMetadata<'a> {
     #[serde(borrow)]
-    pub preserved_messages: Option<&'a RawValue>,
+    pub preserved_messages: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub preserved_segment: Option<&'a RawValue>,
+    pub preserved_segment: Option<Raw<'a>>,
 }
 
 /// What a compaction keeps: a list in newer versions, a run of the chain in older ones.
@@ -219,13 +240,13 @@ pub(super) struct CompactMetadata<'a> {
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Preserved<'a> {
     #[serde(borrow)]
-    pub anchor_uuid: Option<&'a RawValue>,
+    pub anchor_uuid: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub head_uuid: Option<&'a RawValue>,
+    pub head_uuid: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub tail_uuid: Option<&'a RawValue>,
+    pub tail_uuid: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub uuids: Option<&'a RawValue>,
+    pub uuids: Option<Raw<'a>>,
 }
 
 /// A tool result that the client shows shortened.
@@ -233,7 +254,7 @@ pub(super) struct Preserved<'a> {
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Replacement<'a> {
     #[serde(borrow)]
-    pub tool_use_id: Option<&'a RawValue>,
+    pub tool_use_id: Option<Raw<'a>>,
 }
 
 /// What identifies a framing or note of ours.
@@ -241,9 +262,9 @@ pub(super) struct Replacement<'a> {
 #[serde(default)]
 pub(super) struct Mark<'a> {
     #[serde(borrow)]
-    pub kind: Option<&'a RawValue>,
+    pub kind: Option<Raw<'a>>,
     #[serde(rename = "btwId", borrow)]
-    pub btw_id: Option<&'a RawValue>,
+    pub btw_id: Option<Raw<'a>>,
 }
 
 /// What a progress line tells of a subagent: its record, or only the message of that.
@@ -251,16 +272,16 @@ pub(super) struct Mark<'a> {
 #[serde(default)]
 pub(super) struct Progress<'a> {
     #[serde(borrow)]
-    pub message: Option<&'a RawValue>,
+    pub message: Option<Raw<'a>>,
 }
 
 /// A value of any JSON type as `T`, if it has that shape.
-pub(super) fn read<'a, T: Deserialize<'a>>(raw: Option<&'a RawValue>) -> Option<T> {
-    serde_json::from_str(raw?.get()).ok()
+pub(super) fn read<'a, T: Deserialize<'a>>(raw: Option<Raw<'a>>) -> Option<T> {
+    scan::read(raw?.get().as_bytes()).ok()
 }
 
 /// A string, if the value is one.
-pub(super) fn text(raw: Option<&RawValue>) -> Option<Cow<'_, str>> {
+pub(super) fn text(raw: Option<Raw<'_>>) -> Option<Cow<'_, str>> {
     let raw = raw.filter(|raw| raw.get().starts_with('"'))?.get();
     // Most strings hold no escape and stay in the line.
     let inner = &raw[1..raw.len() - 1];
@@ -271,21 +292,21 @@ pub(super) fn text(raw: Option<&RawValue>) -> Option<Cow<'_, str>> {
 }
 
 /// Whether a value is that string.
-pub(super) fn is(raw: Option<&RawValue>, word: &str) -> bool {
+pub(super) fn is(raw: Option<Raw<'_>>, word: &str) -> bool {
     text(raw).is_some_and(|text| text == word)
 }
 
 /// Whether a value is `true`.
-pub(super) fn is_true(raw: Option<&RawValue>) -> bool {
+pub(super) fn is_true(raw: Option<Raw<'_>>) -> bool {
     raw.is_some_and(|raw| raw.get() == "true")
 }
 
 /// The blocks of a content, none for a string.
-pub(super) fn blocks(content: Option<&RawValue>) -> Vec<Block<'_>> {
+pub(super) fn blocks(content: Option<Raw<'_>>) -> Vec<Block<'_>> {
     let list = content.filter(|raw| raw.get().starts_with('['));
     // A block that is no object does not hide the others.
     let each = || {
-        let list = read::<Vec<&RawValue>>(list).unwrap_or_default();
+        let list = read::<Vec<Raw<'_>>>(list).unwrap_or_default();
         list.into_iter().map(|raw| read(Some(raw)).unwrap_or_default()).collect()
     };
     read(list).unwrap_or_else(each)
@@ -293,7 +314,7 @@ pub(super) fn blocks(content: Option<&RawValue>) -> Vec<Block<'_>> {
 
 /// Whether a text, or the first of a list of them, begins with `words`, which no escape is in. Outputs are long, so
 /// that few are decoded.
-pub(super) fn begins(content: Option<&RawValue>, words: &str) -> bool {
+pub(super) fn begins(content: Option<Raw<'_>>, words: &str) -> bool {
     content.is_some_and(|raw| {
         let raw = raw.get().as_bytes();
         memchr::memmem::find(raw, words.as_bytes()).is_some() && unfold(raw).text.starts_with(words)
@@ -307,7 +328,7 @@ pub(super) fn claims(line: &[u8]) -> bool {
     if !names.iter().any(|name| memchr::memmem::find(line, name.as_bytes()).is_some()) {
         return false;
     }
-    let Ok(record) = serde_json::from_slice::<Record<'_>>(line) else { return false };
+    let Ok(record) = scan::read::<Record<'_>>(line) else { return false };
     if text(record.kind).is_none() {
         return false;
     }
@@ -327,7 +348,7 @@ pub(super) fn cut_claim(line: &[u8]) -> bool {
 /// text.
 pub(super) fn unfold(body: &[u8]) -> Unfolded {
     let mut unfolded = Unfolded::default();
-    let Ok(raw) = serde_json::from_slice::<&RawValue>(body) else { return unfolded };
+    let Ok(raw) = serde_json::from_slice::<Raw<'_>>(body) else { return unfolded };
     if let Some(text) = text(Some(raw)) {
         unfolded.text = text.into_owned();
         return unfolded;
@@ -335,11 +356,11 @@ pub(super) fn unfold(body: &[u8]) -> Unfolded {
     let mut texts = Vec::new();
     let mut outputs = Vec::new();
     for block in blocks(Some(raw)) {
-        let owned = |raw: Option<&RawValue>| text(raw).unwrap_or_default().into_owned();
+        let owned = |raw: Option<Raw<'_>>| text(raw).unwrap_or_default().into_owned();
         match text(block.kind).as_deref() {
             Some("text") => texts.push(owned(block.text)),
             Some("tool_use") => {
-                let input = block.input.map_or("{}", RawValue::get).to_owned();
+                let input = block.input.map_or("{}", Raw::get).to_owned();
                 unfolded.calls.push((owned(block.id), owned(block.name), input));
             }
             Some("tool_result") => {
@@ -356,13 +377,13 @@ pub(super) fn unfold(body: &[u8]) -> Unfolded {
 }
 
 /// The keys and values of an object as they stand in a line.
-pub(super) struct Fields<'a>(pub Vec<(Cow<'a, str>, &'a RawValue)>);
+pub(super) struct Fields<'a>(pub Vec<(Cow<'a, str>, Raw<'a>)>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Each;
         impl<'de> Visitor<'de> for Each {
-            type Value = Vec<(Cow<'de, str>, &'de RawValue)>;
+            type Value = Vec<(Cow<'de, str>, Raw<'de>)>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
@@ -371,7 +392,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
             fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Self::Value, M::Error> {
                 let mut fields = Vec::new();
                 while let Some((key, value)) =
-                    map.next_entry::<super::super::json::Text<'de>, &RawValue>()?
+                    map.next_entry::<super::super::json::Text<'de>, Raw<'_>>()?
                 {
                     fields.push((key.0, value));
                 }
@@ -384,7 +405,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
 
 impl<'a> Fields<'a> {
     /// The value of a key.
-    pub fn get(&self, key: &str) -> Option<&'a RawValue> {
+    pub fn get(&self, key: &str) -> Option<Raw<'a>> {
         self.0.iter().find(|(known, _)| known == key).map(|(_, value)| *value)
     }
 }

@@ -6,7 +6,6 @@
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
-use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
 use super::wire::{self, Fields, is, text};
@@ -16,7 +15,7 @@ use crate::{
     finding::{Code, Finding},
     format::{
         Adopted, Birth, Writer, id,
-        json::{self, range},
+        json::{self, Raw, range},
         seam::{Context, Note, Tip, malformed},
     },
     log::Splice,
@@ -176,7 +175,7 @@ impl Writer for ClaudeWriter {
     ) -> Vec<u8> {
         let is_note = note.carrier == Carrier::Note;
         let like: wire::Record<'_> = serde_json::from_slice(&tip.like).unwrap_or_default();
-        let owned = |raw: Option<&RawValue>| text(raw).map(std::borrow::Cow::into_owned);
+        let owned = |raw: Option<Raw<'_>>| text(raw).map(std::borrow::Cow::into_owned);
         let id = self.mark(note);
         let time = at.timestamp_millis().max(tip.time.saturating_add(1));
         let time = DateTime::from_timestamp_millis(time).unwrap_or(at);
@@ -352,7 +351,7 @@ impl<'a> Copy<'a> {
             if UNTOUCHED.contains(&key) || key == "forkedFrom" || self.done.contains(&key) {
                 continue;
             }
-            let at = range(self.line, raw).start;
+            let at = range(self.line, *raw).start;
             let value = raw.get();
             for quote in memchr::memchr_iter(b'"', value.as_bytes()) {
                 let Some(id) = value.get(quote + 1..quote + 37).filter(|id| is_uuid(id)) else {

@@ -50,7 +50,8 @@ impl Format for Codex {
     fn claims(&self, head: &Head<'_>) -> bool {
         // The header may be damaged; any whole line near the start tells.
         let claim = |line| {
-            serde_json::from_slice::<wire::Claim<'_>>(line).is_ok_and(|claim| claim.is_ours())
+            wire::may_claim(line)
+                && super::scan::read::<wire::Claim<'_>>(line).is_ok_and(|claim| claim.is_ours())
         };
         let mut lines = head.lines().filter(|line| !line.is_empty()).take(20);
         lines.clone().any(claim) || lines.next().is_some_and(wire::begins_header)

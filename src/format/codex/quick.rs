@@ -2,8 +2,8 @@
 //!
 //! What is not read here is read by the structs of [`super::wire`], which say what a line means.
 
-use super::wire::{self, Shape};
-use crate::format::scan::Scan;
+use super::wire::{self, Counts, Info, Response, Shape};
+use crate::format::scan::{Marks, Scan};
 
 /// A line of which no more is to be known than stands here.
 pub(super) struct Line<'a> {
@@ -24,6 +24,10 @@ pub(super) enum States<'a> {
     Answer(Option<&'a str>, Option<&'a [u8]>),
     /// Another item: what it is, the call it belongs to, and all of it.
     Item(Shape, Option<&'a str>, &'a [u8]),
+    /// An event with the running total, and the turn it names.
+    Total(Option<Info<'a>>, Option<&'a str>),
+    /// What one response cost.
+    Paid(Response<'a>),
 }
 
 /// Events that state something.
@@ -48,8 +52,8 @@ pub(super) struct Wanted {
 }
 
 /// The line, if it is one of those that can be read like this.
-pub(super) fn line(bytes: &[u8], wanted: Wanted) -> Option<Line<'_>> {
-    let mut scan = Scan::of(bytes);
+pub(super) fn line<'a>(bytes: &'a [u8], wanted: Wanted, marks: &mut Marks) -> Option<Line<'a>> {
+    let mut scan = Scan::of(bytes, marks);
     let (mut timestamp, mut ordinal, mut kind, mut payload) = (None, None, None, None);
     scan.object(|scan, key| {
         let fresh = match key {
@@ -69,6 +73,7 @@ pub(super) fn line(bytes: &[u8], wanted: Wanted) -> Option<Line<'_>> {
         "response_item" => payload.item(wanted)?,
         "event_msg" => payload.event(wanted)?,
         "token_usage_record" if !wanted.usages => States::Nothing,
+        "token_usage_record" => States::Paid(payload.response()),
         "world_state" | "inter_agent_communication_metadata" => States::Nothing,
         _ => return None,
     };
@@ -89,11 +94,60 @@ struct Payload<'a> {
     role: Option<&'a str>,
     call: Option<&'a str>,
     turn: Option<&'a str>,
+    thread: Option<&'a str>,
+    response: Option<&'a str>,
     content: Option<&'a [u8]>,
+    info: Option<Info<'a>>,
+    usage: Option<Counts<'a>>,
+}
+
+/// Nothing if that key came before.
+fn once(seen: &mut u32, bit: u8) -> Option<()> {
+    let fresh = *seen & 1 << bit == 0;
+    *seen |= 1 << bit;
+    fresh.then_some(())
+}
+
+fn counts<'a>(scan: &mut Scan<'a, '_>) -> Option<Option<Counts<'a>>> {
+    if scan.is_null()? {
+        return Some(None);
+    }
+    let (mut counts, mut seen) = (Counts::default(), 0);
+    scan.object(|scan, key| {
+        let (bit, field) = match key {
+            b"input_tokens" => (0, &mut counts.input_tokens),
+            b"cached_input_tokens" => (1, &mut counts.cached_input_tokens),
+            b"cache_write_input_tokens" => (2, &mut counts.cache_write_input_tokens),
+            b"output_tokens" => (3, &mut counts.output_tokens),
+            b"reasoning_output_tokens" => (4, &mut counts.reasoning_output_tokens),
+            b"total_tokens" => (5, &mut counts.total_tokens),
+            _ => return scan.value().map(|_| ()),
+        };
+        *field = scan.raw()?;
+        once(&mut seen, bit)
+    })?;
+    Some(Some(counts))
+}
+
+fn info<'a>(scan: &mut Scan<'a, '_>) -> Option<Option<Info<'a>>> {
+    if scan.is_null()? {
+        return Some(None);
+    }
+    let (mut info, mut seen) = (Info::default(), 0);
+    scan.object(|scan, key| {
+        let (bit, field) = match key {
+            b"total_token_usage" => (0, &mut info.total_token_usage),
+            b"last_token_usage" => (1, &mut info.last_token_usage),
+            _ => return scan.value().map(|_| ()),
+        };
+        *field = counts(scan)?;
+        once(&mut seen, bit)
+    })?;
+    Some(Some(info))
 }
 
 impl<'a> Payload<'a> {
-    fn read(scan: &mut Scan<'a>) -> Option<Self> {
+    fn read(scan: &mut Scan<'a, '_>) -> Option<Self> {
         let mut payload = Self::default();
         let mut seen = 0_u32; // a key that comes twice is not for us to judge
         let start = scan.rest();
@@ -123,12 +177,24 @@ impl<'a> Payload<'a> {
                     payload.turn = scan.text()?;
                     5
                 }
-                b"thread_id" => scan.text().map(|_| 6)?,
-                b"response_id" => scan.text().map(|_| 7)?,
+                b"thread_id" => {
+                    payload.thread = scan.text()?;
+                    6
+                }
+                b"response_id" => {
+                    payload.response = scan.text()?;
+                    7
+                }
                 b"model" => scan.text().map(|_| 8)?,
                 b"message" => scan.value().map(|_| 9)?,
-                b"info" => scan.value().map(|_| 10)?,
-                b"usage" => scan.value().map(|_| 11)?,
+                b"info" => {
+                    payload.info = info(scan)?;
+                    10
+                }
+                b"usage" => {
+                    payload.usage = counts(scan)?;
+                    11
+                }
                 // Whatever has these states more than is read here.
                 b"num_turns"
                 | b"thread_settings"
@@ -137,9 +203,7 @@ impl<'a> Payload<'a> {
                 | b"compaction_response_id" => return None,
                 _ => return scan.value().map(|_| ()),
             };
-            let fresh = seen & 1 << bit == 0;
-            seen |= 1 << bit;
-            fresh.then_some(())
+            once(&mut seen, bit)
         })?;
         payload.whole = &start[..start.len() - scan.rest().len()];
         Some(payload)
@@ -163,9 +227,16 @@ impl<'a> Payload<'a> {
 
     fn event(self, wanted: Wanted) -> Option<States<'a>> {
         let kind = self.kind.unwrap_or_default();
-        let counts = wanted.usages && kind == "token_count";
+        if wanted.usages && kind == "token_count" {
+            return Some(States::Total(self.info, self.turn));
+        }
         let states = self.turn.map_or(States::Nothing, States::During);
-        (!counts && !EVENTS.contains(&kind)).then_some(states)
+        (!EVENTS.contains(&kind)).then_some(states)
+    }
+
+    fn response(self) -> Response<'a> {
+        let Self { usage, response, turn, thread, .. } = self;
+        Response { counts: usage, id: response, turn, thread }
     }
 }
 
@@ -177,10 +248,11 @@ mod tests {
         let text = format!(
             r#"{{"timestamp":"t","ordinal":3,"type":"response_item","payload":{payload}}}"#
         );
-        let line = line(text.as_bytes(), Wanted { usages: true, path: true })?;
+        let line =
+            line(text.as_bytes(), Wanted { usages: true, path: true }, &mut Marks::default())?;
         assert_eq!(line.ordinal, Some(3));
         Some(match line.states {
-            States::Nothing | States::During(_) => "nothing",
+            States::Nothing | States::During(_) | States::Total(..) | States::Paid(_) => "nothing",
             States::Answer(..) => "answer",
             States::Item(..) => "item",
         })

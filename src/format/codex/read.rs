@@ -3,7 +3,6 @@
 use chrono::{DateTime, Utc};
 use memchr::memmem;
 use serde::de::Error as _;
-use serde_json::value::RawValue;
 
 use super::{
     BARE, CONTEXT, LEGACY, PAGINATED, SETTINGS, WRAPPED, millis_of,
@@ -17,7 +16,8 @@ use crate::{
     finding::Code,
     format::{
         Fault, Reader, id,
-        json::{self, Text, place},
+        json::{self, Raw, Text, place},
+        scan::{self, Marks},
     },
     log::Line,
 };
@@ -53,6 +53,7 @@ pub(super) struct CodexReader {
     plain: bool,
     /// Whether every line is taken apart: a test holds the other way to this one.
     closely: bool,
+    marks: Marks,
 }
 
 impl Reader for CodexReader {
@@ -75,11 +76,13 @@ impl Reader for CodexReader {
             return self.bare_item(line, facts);
         }
         let wanted = quick::Wanted { usages: facts.keeps_usages(), path: facts.keeps_path() };
-        if let Some(quick) = quick::line(line.bytes, wanted).filter(|_| !self.closely) {
+        if let Some(quick) =
+            quick::line(line.bytes, wanted, &mut self.marks).filter(|_| !self.closely)
+        {
             self.quick(line, &quick, facts);
             return Ok(());
         }
-        let wire::Line { timestamp, ordinal, kind, payload } = serde_json::from_slice(line.bytes)?;
+        let wire::Line { timestamp, ordinal, kind, payload } = scan::read(line.bytes)?;
         let lacks =
             |what: &str| Fault::from(serde_json::Error::custom(format!("a line without {what}")));
         // The client drops a line without a time.
@@ -91,18 +94,18 @@ impl Reader for CodexReader {
         match kind.0.as_ref() {
             "session_meta" => self.copied_header(number, payload, facts),
             "response_item" => {
-                let item = serde_json::from_str(payload.get())?;
+                let item = scan::read(payload.get().as_bytes())?;
                 self.item(line, payload, &item, facts);
                 Ok(())
             }
             "event_msg" if ordinal.is_some_and(|ordinal| ordinal < self.shown_from) => Ok(()),
             "event_msg" => {
-                let event = serde_json::from_str(payload.get())?;
+                let event = scan::read(payload.get().as_bytes())?;
                 self.event(line, &event, at, facts);
                 Ok(())
             }
             "turn_context" => {
-                let context: wire::Payload<'_> = serde_json::from_str(payload.get())?;
+                let context: wire::Payload<'_> = scan::read(payload.get().as_bytes())?;
                 let turn = context.turn_id.as_ref().map(|turn| turn.0.as_ref());
                 if let Some(model) = &context.model {
                     self.tally.context(turn.or(self.turn.as_deref()), &model.0, facts);
@@ -114,13 +117,13 @@ impl Reader for CodexReader {
                 Ok(())
             }
             "compacted" => {
-                let compacted = serde_json::from_str(payload.get())?;
+                let compacted = scan::read(payload.get().as_bytes())?;
                 self.compacted(line, &compacted, facts);
                 Ok(())
             }
             "token_usage_record" => {
-                let record = serde_json::from_str(payload.get())?;
-                self.tally.record(&record, number, at, facts);
+                let record: wire::Payload<'_> = scan::read(payload.get().as_bytes())?;
+                self.tally.record(&wire::Response::of(&record), number, at, facts);
                 Ok(())
             }
             _ => Ok(()),
@@ -133,10 +136,9 @@ impl Reader for CodexReader {
 
     fn is_record(&self, bytes: &[u8]) -> bool {
         if self.bare {
-            return serde_json::from_slice::<wire::Payload<'_>>(bytes)
-                .is_ok_and(|item| item.kind.is_some());
+            return scan::read::<wire::Payload<'_>>(bytes).is_ok_and(|item| item.kind.is_some());
         }
-        serde_json::from_slice::<wire::Line<'_>>(bytes).is_ok_and(|line| {
+        scan::read::<wire::Line<'_>>(bytes).is_ok_and(|line| {
             line.timestamp.is_some() && line.kind.is_some() && line.payload.is_some()
         })
     }
@@ -146,21 +148,21 @@ impl CodexReader {
     /// The first line of a file must be its header.
     fn begin(&mut self, line: Line<'_>, facts: &mut Facts) -> Result<(), Fault> {
         let number = json::index(line);
-        if let Ok(claim) = serde_json::from_slice::<wire::Claim<'_>>(line.bytes)
+        if let Ok(claim) = scan::read::<wire::Claim<'_>>(line.bytes)
             && claim.is_bare_header()
         {
             self.bare = true;
-            let meta: wire::Meta<'_> = serde_json::from_slice(line.bytes)?;
+            let meta: wire::Meta<'_> = scan::read(line.bytes)?;
             self.own_header(line, &meta, BARE, facts);
             return Ok(());
         }
-        let wire::Line { timestamp, ordinal, kind, payload } = serde_json::from_slice(line.bytes)?;
+        let wire::Line { timestamp, ordinal, kind, payload } = scan::read(line.bytes)?;
         let missing = |what: &str| Fault::new(Code::HeaderMissing, what);
         let (Some(_), Some(payload)) = (kind.filter(|kind| kind.0 == "session_meta"), payload)
         else {
             return Err(missing("the first line is no session header"));
         };
-        let meta: wire::Meta<'_> = serde_json::from_str(payload.get())?;
+        let meta: wire::Meta<'_> = scan::read(payload.get().as_bytes())?;
         self.paginated = meta.is_paginated();
         self.shown_from =
             meta.subagent_history_start_ordinal.filter(|_| self.paginated).unwrap_or(0);
@@ -234,10 +236,10 @@ impl CodexReader {
     fn copied_header(
         &mut self,
         number: u32,
-        payload: &RawValue,
+        payload: Raw<'_>,
         facts: &mut Facts,
     ) -> Result<(), Fault> {
-        let meta: wire::Meta<'_> = serde_json::from_str(payload.get())?;
+        let meta: wire::Meta<'_> = scan::read(payload.get().as_bytes())?;
         let Some(id) = meta.id else { return Ok(()) };
         let known = facts.id(&id.0);
         if self.tally.makers.first().is_some_and(|(own, _)| **own == *id.0) {
@@ -291,21 +293,36 @@ impl CodexReader {
     fn quick(&mut self, line: Line<'_>, quick: &quick::Line<'_>, facts: &mut Facts) {
         let number = json::index(line);
         self.plain = !quick.names_characters;
-        self.envelope(number, quick.timestamp, quick.ordinal, quick.kind, facts);
+        // Where nobody follows the path, times are asked for where something was paid alone.
+        let at = if facts.keeps_path() {
+            self.envelope(number, quick.timestamp, quick.ordinal, quick.kind, facts)
+        } else if matches!(quick.states, States::Total(..) | States::Paid(_)) {
+            json::moment(quick.timestamp)
+        } else {
+            return;
+        };
         let place = |part: &[u8]| line.span(part).into();
-        match quick.states {
+        match &quick.states {
             States::Nothing => {}
             // Of the copies in an agent's own file nothing is looked at but the number and the time.
-            States::During(_) if quick.ordinal.is_some_and(|nth| nth < self.shown_from) => {}
+            States::During(_) | States::Total(..)
+                if quick.ordinal.is_some_and(|nth| nth < self.shown_from) => {}
             States::During(turn) => {
                 facts.id(turn);
             }
             States::Answer(id, content) => {
-                named(number, id, facts);
+                named(number, *id, facts);
                 let content = content.map(place).unwrap_or_default();
                 facts.state(number, Fact::Said(Role::Assistant, content));
             }
-            States::Item(shape, call, whole) => attach(number, shape, call, place(whole), facts),
+            States::Item(shape, call, whole) => attach(number, *shape, *call, place(whole), facts),
+            States::Total(info, turn) => {
+                if let Some(turn) = turn {
+                    facts.id(turn);
+                }
+                self.tally.total(info.as_ref(), self.turn.as_deref(), number, at, facts);
+            }
+            States::Paid(response) => self.tally.record(response, number, at, facts),
         }
     }
 
@@ -318,7 +335,7 @@ impl CodexReader {
     }
 
     fn bare_item(&mut self, line: Line<'_>, facts: &mut Facts) -> Result<(), Fault> {
-        let item: wire::Payload<'_> = serde_json::from_slice(line.bytes)?;
+        let item: wire::Payload<'_> = scan::read(line.bytes)?;
         let Some(kind) = &item.kind else { return Ok(()) };
         let said = item.role.as_ref().is_some_and(|role| role.0 == "assistant");
         let spoke = match wire::shape(&kind.0) {
@@ -330,18 +347,12 @@ impl CodexReader {
         // No usage was written down, so that responses can only be counted.
         facts.unrecorded += u64::from(spoke && !self.speaking);
         self.speaking = spoke;
-        let whole: &RawValue = serde_json::from_slice(line.bytes.trim_ascii())?;
+        let whole: Raw<'_> = serde_json::from_slice(line.bytes.trim_ascii())?;
         self.item(line, whole, &item, facts);
         Ok(())
     }
 
-    fn item(
-        &mut self,
-        line: Line<'_>,
-        raw: &RawValue,
-        item: &wire::Payload<'_>,
-        facts: &mut Facts,
-    ) {
+    fn item(&mut self, line: Line<'_>, raw: Raw<'_>, item: &wire::Payload<'_>, facts: &mut Facts) {
         let number = json::index(line);
         let kind = item.kind.as_ref().map_or("", |kind| kind.0.as_ref());
         let text = |text: &Option<Text<'_>>| text.as_ref().map(Text::owned);
@@ -435,7 +446,9 @@ impl CodexReader {
                 let turns = event.num_turns.unwrap_or(0);
                 facts.state(number, Fact::Retracted { turns, shown: self.paginated });
             }
-            "token_count" => self.tally.total(event, self.turn.as_deref(), number, at, facts),
+            "token_count" => {
+                self.tally.total(event.info().as_ref(), self.turn.as_deref(), number, at, facts);
+            }
             "thread_settings_applied" if event.thread_settings.is_some() => {
                 self.settings = true;
                 facts.state(number, Fact::Setting(SETTINGS));
@@ -462,7 +475,7 @@ impl CodexReader {
         let number = json::index(line);
         let list = compacted
             .replacement_history
-            .and_then(|raw| serde_json::from_str::<Vec<&RawValue>>(raw.get()).ok());
+            .and_then(|raw| serde_json::from_str::<Vec<Raw<'_>>>(raw.get()).ok());
         let Some(list) = list else {
             facts.state(number, Fact::Condensed);
             facts.state(number, Fact::Said(Role::User, place(line, compacted.message)));
@@ -487,7 +500,7 @@ impl CodexReader {
 }
 
 /// Whether a message of ours may stand somewhere in a value.
-fn may_be_ours(raw: &RawValue) -> bool {
+fn may_be_ours(raw: Raw<'_>) -> bool {
     let bytes = raw.get().as_bytes();
     [&b"5e55c71"[..], b"\\u00"].iter().any(|part| memmem::find(bytes, part).is_some())
 }

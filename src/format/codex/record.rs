@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use serde_json::{Value, json, value::RawValue};
+use serde_json::{Value, json};
 
 use super::{
     LEGACY, PAGINATED,
@@ -17,7 +17,7 @@ use crate::{
     fact::{Fact, Facts, Tokens},
     format::{
         Layout, Tip, id,
-        json::{self, range},
+        json::{self, Raw, range},
         record::{Exchange, Paid, Pointer, Pointing, Recorder, Scene, Stop},
         seam::malformed,
     },
@@ -131,7 +131,7 @@ impl Recorder for CodexRecorder {
     fn begin(&self, scene: Scene<'_>, _first: &Exchange, tip: &mut Tip) -> Result<Vec<Vec<u8>>> {
         let birth = scene.birth;
         let payload = serde_json::from_slice::<wire::Line<'_>>(scene.header).ok();
-        let payload = payload.and_then(|line| line.payload).map_or("{}", RawValue::get);
+        let payload = payload.and_then(|line| line.payload).map_or("{}", Raw::get);
         let parent: wire::Meta<'_> =
             serde_json::from_str(payload).map_err(|error| malformed(1, &error))?;
         let time = json::timestamp(birth.at);
@@ -144,7 +144,7 @@ impl Recorder for CodexRecorder {
             "parent_thread_id": birth.parent,
             "timestamp": time,
             "cwd": birth.cwd.as_deref().unwrap_or("/"),
-            "originator": parent.originator.map_or(r#""codex_cli_rs""#, RawValue::get),
+            "originator": parent.originator.map_or(r#""codex_cli_rs""#, Raw::get),
             "source": {"subagent": {"other": "side_question"}},
             "thread_source": "subagent",
             "history_mode": if tip.version == PAGINATED { "paginated" } else { "legacy" },
@@ -282,7 +282,7 @@ fn context(scene: Scene<'_>, turn: &Exchange, turn_id: &str, tip: &mut Tip, time
         return json::line(&line);
     };
     let mut splice = Splice::default();
-    let mut put = |raw: Option<&RawValue>, with: Vec<u8>| {
+    let mut put = |raw: Option<Raw<'_>>, with: Vec<u8>| {
         if let Some(raw) = raw {
             splice.replace(range(line, raw), with);
         }

@@ -154,24 +154,23 @@ impl Tally {
     /// One response.
     pub fn record(
         &mut self,
-        payload: &wire::Payload<'_>,
+        response: &wire::Response<'_>,
         line: u32,
         at: Option<DateTime<Utc>>,
         facts: &mut Facts,
     ) {
         self.recorded = true;
-        let counts = payload.usage.and_then(|raw| serde_json::from_str(raw.get()).ok());
-        let (Some(counts), Some(key)) = (counts, &payload.response_id) else { return };
-        let turn = payload.turn_id.as_ref().map(|turn| turn.0.as_ref());
-        let owner = payload.thread_id.as_ref().map(|thread| facts.word(&thread.0));
+        let (Some(counts), Some(key)) = (&response.counts, response.id) else { return };
+        let turn = response.turn;
+        let owner = response.thread.map(|thread| facts.word(thread));
         let own = self.makers.first().map(|(id, _)| id);
         let usage = Usage {
             line,
-            key: key.owned().into(),
+            key: key.into(),
             provider: self.provider.clone(),
             model: self.model_of(turn),
             at,
-            tokens: Vector::of(&counts).tokens(),
+            tokens: Vector::of(counts).tokens(),
             inherited: Some(owner.is_some() && owner.as_ref() != own),
             owner,
             ..Usage::default()
@@ -182,14 +181,12 @@ impl Tally {
     /// A running total. The same again is no call; a smaller one was started anew.
     pub fn total(
         &mut self,
-        payload: &wire::Payload<'_>,
+        info: Option<&wire::Info<'_>>,
         turn: Option<&str>,
         line: u32,
         at: Option<DateTime<Utc>>,
         facts: &mut Facts,
     ) {
-        let info =
-            payload.info.and_then(|raw| serde_json::from_str::<wire::Info<'_>>(raw.get()).ok());
         let Some(info) = info else { return };
         let total = info.total_token_usage.as_ref().map(Vector::of);
         let last = info.last_token_usage.as_ref().map(Vector::of);
@@ -330,8 +327,8 @@ mod tests {
         let mut tally = Tally { makers: vec![("own".into(), None)], ..Tally::default() };
         for (line, (total, last)) in (0..).zip(events) {
             let text = info(*total, *last);
-            let payload = serde_json::from_str(&text).unwrap();
-            tally.total(&payload, None, line, None, &mut facts);
+            let payload: wire::Payload<'_> = serde_json::from_str(&text).unwrap();
+            tally.total(payload.info().as_ref(), None, line, None, &mut facts);
         }
         facts.usages.iter().map(|usage| usage.tokens.input).collect()
     }

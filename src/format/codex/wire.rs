@@ -3,13 +3,12 @@
 use std::{borrow::Cow, ops::Range};
 
 use serde::Deserialize;
-use serde_json::value::RawValue;
 
 use crate::{
     fact::Base,
     format::{
         Unfolded,
-        json::{Text, range},
+        json::{Raw, Text, range},
     },
 };
 
@@ -19,13 +18,20 @@ pub(super) struct Claim<'a> {
     #[serde(rename = "type", borrow)]
     kind: Option<Text<'a>>,
     #[serde(borrow)]
-    payload: Option<&'a RawValue>,
+    payload: Option<Raw<'a>>,
     #[serde(borrow)]
     record_type: Option<Text<'a>>,
     #[serde(borrow)]
     id: Option<Text<'a>>,
     #[serde(borrow)]
     timestamp: Option<Text<'a>>,
+}
+
+/// Whether a line may be a rollout's at all: most of other clients begin with their type and hold nothing of that name.
+pub(super) fn may_claim(line: &[u8]) -> bool {
+    let names = ["payload\"", "\\u00"];
+    !line.starts_with(br#"{"type":""#)
+        || names.iter().any(|name| memchr::memmem::find(line, name.as_bytes()).is_some())
 }
 
 impl Claim<'_> {
@@ -71,7 +77,7 @@ pub(super) struct Line<'a> {
     #[serde(rename = "type", borrow)]
     pub kind: Option<Text<'a>>,
     #[serde(borrow)]
-    pub payload: Option<&'a RawValue>,
+    pub payload: Option<Raw<'a>>,
 }
 
 #[derive(Deserialize)]
@@ -89,7 +95,7 @@ pub(super) struct Payload<'a> {
     #[serde(borrow)]
     pub role: Option<Text<'a>>,
     #[serde(borrow)]
-    pub content: Option<&'a RawValue>,
+    pub content: Option<Raw<'a>>,
     #[serde(borrow)]
     pub call_id: Option<Text<'a>>,
     #[serde(borrow)]
@@ -101,23 +107,28 @@ pub(super) struct Payload<'a> {
     #[serde(borrow)]
     pub compaction_response_id: Option<Text<'a>>,
     #[serde(borrow)]
-    pub message: Option<&'a RawValue>,
+    pub message: Option<Raw<'a>>,
     pub num_turns: Option<u32>,
     #[serde(borrow)]
-    pub info: Option<&'a RawValue>,
+    pub info: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub usage: Option<&'a RawValue>,
+    pub usage: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub thread_settings: Option<&'a RawValue>,
+    pub thread_settings: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub replacement_history: Option<&'a RawValue>,
+    pub replacement_history: Option<Raw<'a>>,
     #[serde(borrow)]
     pub model: Option<Text<'a>>,
     #[serde(borrow)]
-    pub sandbox_policy: Option<&'a RawValue>,
+    pub sandbox_policy: Option<Raw<'a>>,
 }
 
-impl Payload<'_> {
+impl<'a> Payload<'a> {
+    /// The running total that an event tells of.
+    pub fn info(&self) -> Option<Info<'a>> {
+        serde_json::from_str(self.info?.get()).ok()
+    }
+
     /// Whether the client of today can decode a context line: 0.47 named the kind of a sandbox by another key.
     pub fn is_current_context(&self) -> bool {
         #[derive(Deserialize)]
@@ -142,43 +153,43 @@ pub(super) struct Meta<'a> {
     #[serde(borrow)]
     pub cwd: Option<Text<'a>>,
     #[serde(borrow)]
-    pub originator: Option<&'a RawValue>,
+    pub originator: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub cli_version: Option<&'a RawValue>,
+    pub cli_version: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub source: Option<&'a RawValue>,
+    pub source: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub base_instructions: Option<&'a RawValue>,
+    pub base_instructions: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub instructions: Option<&'a RawValue>,
+    pub instructions: Option<Raw<'a>>,
     #[serde(borrow)]
     pub history_mode: Option<Text<'a>>,
     #[serde(borrow)]
-    pub history_base: Option<&'a RawValue>,
+    pub history_base: Option<Raw<'a>>,
     #[serde(borrow)]
     pub forked_from_id: Option<Text<'a>>,
     #[serde(borrow)]
     pub parent_thread_id: Option<Text<'a>>,
     #[serde(borrow)]
-    pub runtime_workspace_roots: Option<&'a RawValue>,
+    pub runtime_workspace_roots: Option<Raw<'a>>,
     pub subagent_history_start_ordinal: Option<u32>,
     // What a child takes over as it stands.
     #[serde(borrow)]
-    pub account_scoped: Option<&'a RawValue>,
+    pub account_scoped: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub thread_source: Option<&'a RawValue>,
+    pub thread_source: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub model_provider: Option<&'a RawValue>,
+    pub model_provider: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub dynamic_tools: Option<&'a RawValue>,
+    pub dynamic_tools: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub memory_mode: Option<&'a RawValue>,
+    pub memory_mode: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub multi_agent_version: Option<&'a RawValue>,
+    pub multi_agent_version: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub git: Option<&'a RawValue>,
+    pub git: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub context_window: Option<&'a RawValue>,
+    pub context_window: Option<Raw<'a>>,
 }
 
 impl Meta<'_> {
@@ -208,7 +219,7 @@ impl Meta<'_> {
 #[derive(Deserialize)]
 struct Source<'a> {
     #[serde(borrow)]
-    subagent: Option<&'a RawValue>,
+    subagent: Option<Raw<'a>>,
 }
 
 #[derive(Deserialize)]
@@ -250,8 +261,28 @@ pub(super) fn base(line: &[u8]) -> Option<Base> {
     })
 }
 
+/// What one response cost.
+pub(super) struct Response<'a> {
+    pub counts: Option<Counts<'a>>,
+    pub id: Option<&'a str>,
+    pub turn: Option<&'a str>,
+    pub thread: Option<&'a str>,
+}
+
+impl<'a> Response<'a> {
+    pub fn of(payload: &'a Payload<'a>) -> Self {
+        let text = |text: &'a Option<Text<'a>>| text.as_ref().map(|text| text.0.as_ref());
+        Self {
+            counts: payload.usage.and_then(|raw| serde_json::from_str(raw.get()).ok()),
+            id: text(&payload.response_id),
+            turn: text(&payload.turn_id),
+            thread: text(&payload.thread_id),
+        }
+    }
+}
+
 /// A running total, and what the latest response added.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 pub(super) struct Info<'a> {
     #[serde(borrow)]
     pub total_token_usage: Option<Counts<'a>>,
@@ -264,17 +295,17 @@ pub(super) struct Info<'a> {
 #[serde(default)]
 pub(super) struct Counts<'a> {
     #[serde(borrow)]
-    pub input_tokens: Option<&'a RawValue>,
+    pub input_tokens: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub cached_input_tokens: Option<&'a RawValue>,
+    pub cached_input_tokens: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub cache_write_input_tokens: Option<&'a RawValue>,
+    pub cache_write_input_tokens: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub output_tokens: Option<&'a RawValue>,
+    pub output_tokens: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub reasoning_output_tokens: Option<&'a RawValue>,
+    pub reasoning_output_tokens: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub total_tokens: Option<&'a RawValue>,
+    pub total_tokens: Option<Raw<'a>>,
 }
 
 /// A piece of a message's content.
@@ -296,21 +327,21 @@ struct Item<'a> {
     #[serde(borrow)]
     id: Option<Text<'a>>,
     #[serde(borrow)]
-    name: Option<&'a RawValue>,
+    name: Option<Raw<'a>>,
     #[serde(borrow)]
-    arguments: Option<&'a RawValue>,
+    arguments: Option<Raw<'a>>,
     #[serde(borrow)]
-    input: Option<&'a RawValue>,
+    input: Option<Raw<'a>>,
     #[serde(borrow)]
-    action: Option<&'a RawValue>,
+    action: Option<Raw<'a>>,
     #[serde(borrow)]
-    output: Option<&'a RawValue>,
+    output: Option<Raw<'a>>,
     #[serde(borrow)]
-    summary: Option<&'a RawValue>,
+    summary: Option<Raw<'a>>,
     #[serde(borrow)]
-    content: Option<&'a RawValue>,
+    content: Option<Raw<'a>>,
     #[serde(borrow)]
-    encrypted_content: Option<&'a RawValue>,
+    encrypted_content: Option<Raw<'a>>,
 }
 
 /// What becomes of an item in the model's history.
@@ -366,7 +397,7 @@ pub(super) fn unfold_item(item: &[u8], into: &mut Unfolded) {
     let Ok(item) = serde_json::from_slice::<Item<'_>>(item) else { return };
     let kind = item.kind.unwrap_or_default();
     let Some(id) = item.call_id.or(item.id).map(|id| id.owned()) else { return };
-    let text = |raw: &RawValue| {
+    let text = |raw: Raw<'_>| {
         serde_json::from_str::<Cow<'_, str>>(raw.get())
             .map_or_else(|_| raw.get().to_owned(), Cow::into_owned)
     };

@@ -2,7 +2,6 @@
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 
 use super::{PAGINATED, number, wire};
 use crate::{
@@ -10,7 +9,7 @@ use crate::{
     fact::{Carrier, Fact, Facts},
     format::{
         Adopted, Writer, id,
-        json::{self, range},
+        json::{self, Raw, range},
         seam::{Context, Note, Tip, malformed},
     },
     log::Splice,
@@ -32,7 +31,7 @@ pub(super) struct Line<'a, T> {
 #[derive(Serialize)]
 struct Meta<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
-    account_scoped: Option<&'a RawValue>,
+    account_scoped: Option<Raw<'a>>,
     session_id: &'a str,
     id: &'a str,
     forked_from_id: &'a str,
@@ -42,31 +41,31 @@ struct Meta<'a> {
     cwd: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     runtime_workspace_roots: Option<Roots<'a>>,
-    originator: Raw<'a>,
-    cli_version: Raw<'a>,
+    originator: Given<'a>,
+    cli_version: Given<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    instructions: Option<&'a RawValue>,
-    source: Raw<'a>,
+    instructions: Option<Raw<'a>>,
+    source: Given<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    thread_source: Option<&'a RawValue>,
+    thread_source: Option<Raw<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    model_provider: Option<&'a RawValue>,
+    model_provider: Option<Raw<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    base_instructions: Option<&'a RawValue>,
+    base_instructions: Option<Raw<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    dynamic_tools: Option<&'a RawValue>,
+    dynamic_tools: Option<Raw<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    memory_mode: Option<&'a RawValue>,
+    memory_mode: Option<Raw<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     history_mode: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     history_base: Option<HistoryBase<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    multi_agent_version: Option<&'a RawValue>,
+    multi_agent_version: Option<Raw<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     context_window: Option<Window>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    git: Option<&'a RawValue>,
+    git: Option<Raw<'a>>,
 }
 
 #[derive(Serialize)]
@@ -84,20 +83,20 @@ struct Window {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Roots<'a> {
-    Kept(&'a RawValue),
+    Kept(Raw<'a>),
     Own([&'a str; 1]),
 }
 
 /// A value as it stands in the parent's header, or what stands in for it: the client does not open a log without.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Raw<'a> {
-    Kept(&'a RawValue),
+enum Given<'a> {
+    Kept(Raw<'a>),
     Own(&'static str),
 }
 
-impl<'a> Raw<'a> {
-    fn of(raw: Option<&'a RawValue>, own: &'static str) -> Self {
+impl<'a> Given<'a> {
+    fn of(raw: Option<Raw<'a>>, own: &'static str) -> Self {
         raw.map_or(Self::Own(own), Self::Kept)
     }
 }
@@ -120,9 +119,9 @@ struct Part<'a> {
 #[derive(Deserialize)]
 pub(super) struct Envelope<'a> {
     #[serde(borrow)]
-    pub timestamp: Option<&'a RawValue>,
+    pub timestamp: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub ordinal: Option<&'a RawValue>,
+    pub ordinal: Option<Raw<'a>>,
     #[serde(borrow)]
     pub payload: Option<Settings<'a>>,
 }
@@ -130,17 +129,17 @@ pub(super) struct Envelope<'a> {
 #[derive(Deserialize)]
 pub(super) struct Settings<'a> {
     #[serde(borrow)]
-    thread_id: Option<&'a RawValue>,
+    thread_id: Option<Raw<'a>>,
     #[serde(borrow)]
     thread_settings: Option<Folders<'a>>,
     #[serde(borrow)]
-    cwd: Option<&'a RawValue>,
+    cwd: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub turn_id: Option<&'a RawValue>,
+    pub turn_id: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub root_turn_id: Option<&'a RawValue>,
+    pub root_turn_id: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub model: Option<&'a RawValue>,
+    pub model: Option<Raw<'a>>,
     #[serde(borrow)]
     pub collaboration_mode: Option<Mode<'a>>,
 }
@@ -154,15 +153,15 @@ pub(super) struct Mode<'a> {
 #[derive(Deserialize)]
 pub(super) struct ModeSettings<'a> {
     #[serde(borrow)]
-    pub model: Option<&'a RawValue>,
+    pub model: Option<Raw<'a>>,
 }
 
 #[derive(Deserialize)]
 struct Folders<'a> {
     #[serde(borrow)]
-    cwd: Option<&'a RawValue>,
+    cwd: Option<Raw<'a>>,
     #[serde(borrow)]
-    runtime_workspace_roots: Option<&'a RawValue>,
+    runtime_workspace_roots: Option<Raw<'a>>,
 }
 
 impl Writer for CodexWriter {
@@ -170,7 +169,7 @@ impl Writer for CodexWriter {
         let Context { birth, header, .. } = context;
         let payload =
             serde_json::from_slice::<wire::Line<'_>>(header).ok().and_then(|line| line.payload);
-        let payload = payload.map_or("{}", RawValue::get);
+        let payload = payload.map_or("{}", Raw::get);
         let parent: wire::Meta<'_> =
             serde_json::from_str(payload).expect("a header that was read can be read again");
         let paginated = birth.version == PAGINATED;
@@ -193,10 +192,10 @@ impl Writer for CodexWriter {
             runtime_workspace_roots: parent
                 .runtime_workspace_roots
                 .map(|roots| if moved { Roots::Own([cwd]) } else { Roots::Kept(roots) }),
-            originator: Raw::of(parent.originator, "codex_cli_rs"),
-            cli_version: Raw::of(parent.cli_version, "0.0.0"),
+            originator: Given::of(parent.originator, "codex_cli_rs"),
+            cli_version: Given::of(parent.cli_version, "0.0.0"),
             instructions: parent.instructions,
-            source: Raw::of(parent.source.filter(|_| !is_agent), "cli"),
+            source: Given::of(parent.source.filter(|_| !is_agent), "cli"),
             thread_source: parent.thread_source.filter(|_| !is_agent),
             model_provider: parent.model_provider,
             base_instructions: parent.base_instructions,
@@ -259,7 +258,7 @@ impl Writer for CodexWriter {
             serde_json::from_slice(line).map_err(|error| malformed(0, &error))?;
         let birth = context.birth;
         let mut splice = Splice::default();
-        let mut put = |raw: Option<&RawValue>, with: Vec<u8>| {
+        let mut put = |raw: Option<Raw<'_>>, with: Vec<u8>| {
             if let Some(raw) = raw {
                 splice.replace(range(line, raw), with);
             }

@@ -11,6 +11,7 @@ use crate::{
     format::{
         Fault, Reader,
         json::{self, Text, count, place},
+        scan,
     },
     log::Line,
 };
@@ -116,7 +117,7 @@ impl Reader for DshReader {
         if facts.header.is_none() {
             return read_header(line, facts);
         }
-        let event: wire::Event<'_> = serde_json::from_slice(line.bytes)?;
+        let event: wire::Event<'_> = scan::read(line.bytes)?;
         if !event.ignorable.unwrap_or(false) && KNOWN.binary_search(&event.kind.0.as_ref()).is_err()
         {
             let fault = Fault::new(
@@ -133,7 +134,7 @@ impl Reader for DshReader {
     }
 
     fn is_record(&self, bytes: &[u8]) -> bool {
-        serde_json::from_slice::<wire::Event<'_>>(bytes).is_ok()
+        scan::read::<wire::Event<'_>>(bytes).is_ok()
     }
 }
 

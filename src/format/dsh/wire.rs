@@ -3,9 +3,12 @@
 use std::borrow::Cow;
 
 use serde::{Deserialize, de::Error as _};
-use serde_json::value::RawValue;
 
-use super::super::{Unfolded, json::Text};
+use super::super::{
+    Unfolded,
+    json::{Raw, Text},
+    scan,
+};
 
 /// What tells a DSH header from others.
 #[derive(Deserialize)]
@@ -14,9 +17,9 @@ pub(super) struct Claim<'a> {
     #[serde(rename = "type", borrow)]
     pub kind: Cow<'a, str>,
     #[serde(borrow)]
-    pub created_at: Option<&'a RawValue>,
+    pub created_at: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub delegation_depth: Option<&'a RawValue>,
+    pub delegation_depth: Option<Raw<'a>>,
 }
 
 #[derive(Deserialize)]
@@ -54,11 +57,11 @@ pub(super) struct Event<'a> {
     pub seq0: Option<u64>,
     pub time0: Option<i64>,
     #[serde(borrow)]
-    pub data: &'a RawValue,
+    pub data: Raw<'a>,
     #[serde(borrow)]
-    pub surface_op: Option<&'a RawValue>,
+    pub surface_op: Option<Raw<'a>>,
     #[serde(rename = "sourceEventSeqs", borrow)]
-    pub _sources: Option<&'a RawValue>,
+    pub _sources: Option<Raw<'a>>,
     pub ignorable: Option<bool>,
 }
 
@@ -103,34 +106,34 @@ pub(super) struct Pointer<'a> {
 
 impl<'a> Body<'a> {
     pub(super) fn parse(event: &Event<'a>) -> serde_json::Result<Self> {
-        let data = event.data.get();
+        let data = event.data.get().as_bytes();
         Ok(match event.kind.0.as_ref() {
-            "turn/start" => Self::TurnStart(serde_json::from_str(data)?),
-            "turn/end" => Self::TurnEnd(serde_json::from_str(data)?),
-            "user/message" => Self::User(serde_json::from_str(data)?),
-            "system/message" | "developer/message" => Self::Context(serde_json::from_str(data)?),
-            "assistant/message" => Self::Answer(serde_json::from_str(data)?),
-            "tool/result" => Self::Result(serde_json::from_str(data)?),
-            "assistant/chunk" => Self::Chunk(serde_json::from_str(data)?),
+            "turn/start" => Self::TurnStart(scan::read(data)?),
+            "turn/end" => Self::TurnEnd(scan::read(data)?),
+            "user/message" => Self::User(scan::read(data)?),
+            "system/message" | "developer/message" => Self::Context(scan::read(data)?),
+            "assistant/message" => Self::Answer(scan::read(data)?),
+            "tool/result" => Self::Result(scan::read(data)?),
+            "assistant/chunk" => Self::Chunk(scan::read(data)?),
             "text-chunks" | "reasoning-chunks" | "tool-call-chunks" => {
-                Self::Chunks(serde_json::from_str::<Row<'_>>(data)?.members()?)
+                Self::Chunks(scan::read::<Row<'_>>(data)?.members()?)
             }
-            "assistant/attempt" => Self::Attempt(serde_json::from_str(data)?),
+            "assistant/attempt" => Self::Attempt(scan::read(data)?),
             "llm/retry-started" => Self::Retry,
-            "compaction/summary" => Self::Summary(serde_json::from_str(data)?),
+            "compaction/summary" => Self::Summary(scan::read(data)?),
             "compaction/start" => Self::Compaction { starts: true },
             "compaction/end" => Self::Compaction { starts: false },
-            "session/title" => Self::Title(serde_json::from_str(data)?),
+            "session/title" => Self::Title(scan::read(data)?),
             "session/title-llm-request" | "web/deepseek-search-llm-request" => Self::HelperCall,
-            "agent/inbox/spliced" => Self::Inbox(serde_json::from_str(data)?),
-            "session/end-seed" => Self::EndSeed(serde_json::from_str(data)?),
-            "request/header" => Self::Request(serde_json::from_str(data)?),
+            "agent/inbox/spliced" => Self::Inbox(scan::read(data)?),
+            "session/end-seed" => Self::EndSeed(scan::read(data)?),
+            "request/header" => Self::Request(scan::read(data)?),
             "step/start" => Self::StepStart,
             "permission/preset" => Self::Setting(0),
             "sandbox/mode" => Self::Setting(1),
             "approval/policy" => Self::Setting(2),
             "model/selection" => Self::Setting(3),
-            "plugin:sessctl/side" => serde_json::from_str(data).map_or(Self::Other, Self::Pointer),
+            "plugin:sessctl/side" => scan::read(data).map_or(Self::Other, Self::Pointer),
             _ => Self::Other,
         })
     }
@@ -156,9 +159,9 @@ pub(super) struct Replace {
 #[derive(Deserialize)]
 pub(super) struct Row<'a> {
     #[serde(borrow)]
-    pub texts: Option<Vec<&'a RawValue>>,
+    pub texts: Option<Vec<Raw<'a>>>,
     #[serde(borrow)]
-    pub args: Option<Vec<&'a RawValue>>,
+    pub args: Option<Vec<Raw<'a>>>,
 }
 
 impl Row<'_> {
@@ -204,7 +207,7 @@ pub(super) struct Message<'a> {
     #[serde(borrow)]
     pub id: Option<Text<'a>>,
     #[serde(borrow)]
-    pub content: &'a RawValue,
+    pub content: Raw<'a>,
     #[serde(borrow)]
     pub source: Option<Source<'a>>,
     #[serde(borrow)]
@@ -228,15 +231,15 @@ pub(super) struct Source<'a> {
 #[serde(rename_all = "camelCase")]
 pub(super) struct Usage<'a> {
     #[serde(borrow)]
-    pub input_tokens: Option<&'a RawValue>,
+    pub input_tokens: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub output_tokens: Option<&'a RawValue>,
+    pub output_tokens: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub cache_read_tokens: Option<&'a RawValue>,
+    pub cache_read_tokens: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub cache_write_tokens: Option<&'a RawValue>,
+    pub cache_write_tokens: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub reasoning_tokens: Option<&'a RawValue>,
+    pub reasoning_tokens: Option<Raw<'a>>,
 }
 
 #[derive(Deserialize)]
@@ -294,7 +297,7 @@ pub(super) struct Streamed<'a> {
 pub(super) struct Spliced<'a> {
     pub removed_count: Option<u32>,
     #[serde(borrow)]
-    pub inserted: Option<Vec<&'a RawValue>>,
+    pub inserted: Option<Vec<Raw<'a>>>,
 }
 
 #[derive(Deserialize)]
@@ -317,7 +320,7 @@ pub(super) struct RequestHeader<'a> {
 #[derive(Deserialize)]
 pub(super) struct SystemOf<'a> {
     #[serde(borrow)]
-    pub system: Option<&'a RawValue>,
+    pub system: Option<Raw<'a>>,
     #[serde(borrow)]
     pub config: Option<Config<'a>>,
 }
@@ -346,16 +349,16 @@ struct Block<'a> {
     #[serde(borrow)]
     tool_call_id: Option<Text<'a>>,
     #[serde(borrow)]
-    content: Option<&'a RawValue>,
+    content: Option<Raw<'a>>,
 }
 
 /// The ids of the calls in a message's content.
-pub(super) fn calls(content: &RawValue) -> Vec<String> {
+pub(super) fn calls(content: Raw<'_>) -> Vec<String> {
     unfold(content.get().as_bytes()).calls.into_iter().map(|(id, ..)| id).collect()
 }
 
 /// The call that a result of formats 0 to 3 answers: it stands in the one block of its content.
-pub(super) fn answers(content: &RawValue) -> Option<String> {
+pub(super) fn answers(content: Raw<'_>) -> Option<String> {
     unfold(content.get().as_bytes()).results.into_iter().next()
 }
 
@@ -363,7 +366,7 @@ pub(super) fn answers(content: &RawValue) -> Option<String> {
 pub(super) fn unfold(body: &[u8]) -> Unfolded {
     let mut unfolded = Unfolded::default();
     let mut texts = Vec::new();
-    for block in serde_json::from_slice::<Vec<Block<'_>>>(body).unwrap_or_default() {
+    for block in scan::read::<Vec<Block<'_>>>(body).unwrap_or_default() {
         let own = |text: Option<Text<'_>>| text.unwrap_or_default().owned();
         match block.kind.0.as_ref() {
             "text" => texts.push(own(block.text)),

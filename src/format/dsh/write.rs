@@ -2,7 +2,6 @@
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 
 use super::numbered;
 use crate::{
@@ -10,7 +9,7 @@ use crate::{
     fact::{Carrier, Fact, Facts},
     format::{
         Adopted, Writer,
-        json::{self, range},
+        json::{self, Raw, range},
         seam::{Context, Note, Tip, malformed},
     },
     log::Splice,
@@ -91,9 +90,9 @@ struct Title<'a> {
 #[derive(Deserialize)]
 struct Numbers<'a> {
     #[serde(borrow)]
-    seq: &'a RawValue,
+    seq: Raw<'a>,
     #[serde(borrow)]
-    time: &'a RawValue,
+    time: Raw<'a>,
 }
 
 /// The time of the last event on a line; the members of a packed row follow one another by gaps.
@@ -102,7 +101,7 @@ struct LastTime<'a> {
     time: Option<i64>,
     time0: Option<i64>,
     #[serde(borrow)]
-    data: Option<&'a RawValue>,
+    data: Option<Raw<'a>>,
 }
 
 #[derive(Deserialize)]

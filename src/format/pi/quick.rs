@@ -1,29 +1,61 @@
-//! Messages that cost nothing, such as a person's words and what tools put out: for a ledger they are looked through
-//! in one pass, without being taken apart.
+//! Messages, looked through in one pass without being taken apart: for a ledger a person's words and what tools put out
+//! say nothing, and of an answer it keeps what was paid.
 //!
 //! What states more is read by the structs of [`super::wire`], which say what a line means.
 
-use crate::format::scan::Scan;
+use super::wire::{Cost, Entry, Message, Paid, Usage};
+use crate::format::{
+    json::Text,
+    scan::{Marks, Scan},
+};
 
-/// Whether a line is an entry with an id that states nothing a ledger keeps.
-pub(super) fn is_silent(bytes: &[u8]) -> bool {
-    let mut scan = Scan::of(bytes);
-    silent(&mut scan).is_some() && scan.ends()
+/// What a ledger keeps of an entry with an id.
+pub(super) enum Line<'a> {
+    Nothing,
+    Answer(Box<(Entry<'a>, Message<'a>, Paid<'a>)>),
 }
 
-fn silent(scan: &mut Scan<'_>) -> Option<()> {
-    let mut seen = 0_u32; // a key that comes twice is not for us to judge
-    let mut needed = 0;
+/// The line, if it is one that can be read like this.
+pub(super) fn line<'a>(bytes: &'a [u8], marks: &mut Marks) -> Option<Line<'a>> {
+    let mut scan = Scan::of(bytes, marks);
+    let line = entry(&mut scan)?;
+    scan.ends().then_some(line)
+}
+
+/// Nothing if that key came before.
+fn once(seen: &mut u32, bit: u8) -> Option<()> {
+    let fresh = *seen & 1 << bit == 0;
+    *seen |= 1 << bit;
+    fresh.then_some(())
+}
+
+fn borrowed<'a>(scan: &mut Scan<'a, '_>) -> Option<Option<Text<'a>>> {
+    scan.text().map(|text| text.map(|text| Text(text.into())))
+}
+
+fn entry<'a>(scan: &mut Scan<'a, '_>) -> Option<Line<'a>> {
+    let mut entry = Entry::default();
+    let mut said = None;
+    let mut seen = 0; // a key that comes twice is not for us to judge
     scan.object(|scan, key| {
         let bit = match key {
             b"type" => {
                 (scan.text()?? == "message").then_some(())?;
                 0
             }
-            b"id" => scan.text()?.map(|_| 1)?,
-            b"message" => message(scan).map(|()| 2)?,
+            b"id" => {
+                entry.id = borrowed(scan)?;
+                1
+            }
+            b"message" => {
+                said = Some(message(scan)?);
+                2
+            }
             b"parentId" => scan.text().map(|_| 3)?,
-            b"timestamp" => scan.text().map(|_| 4)?,
+            b"timestamp" => {
+                entry.timestamp = borrowed(scan)?;
+                4
+            }
             b"summary"
             | b"firstKeptEntryId"
             | b"firstKeptEntryIndex"
@@ -44,59 +76,122 @@ fn silent(scan: &mut Scan<'_>) -> Option<()> {
             | b"modelId" => return None,
             _ => return scan.value().map(|_| ()),
         };
-        needed += u32::from(bit < 3);
-        let fresh = seen & 1 << bit == 0;
-        seen |= 1 << bit;
-        fresh.then_some(())
+        once(&mut seen, bit)
     })?;
-    (needed == 3).then_some(())
+    if seen & 1 == 0 || entry.id.is_none() {
+        return None;
+    }
+    let (message, paid) = said?;
+    Some(match paid {
+        Some(paid) => Line::Answer(Box::new((entry, message, paid))),
+        None => Line::Nothing,
+    })
 }
 
-fn message(scan: &mut Scan<'_>) -> Option<()> {
-    let mut seen = 0_u32;
-    let mut role = false;
+fn message<'a>(scan: &mut Scan<'a, '_>) -> Option<(Message<'a>, Option<Paid<'a>>)> {
+    let mut message = Message::default();
+    let (mut role, mut paid, mut seen) = (None, None, 0);
     scan.object(|scan, key| {
         let bit = match key {
             b"role" => {
-                role = scan.text()?.is_some();
+                role = scan.text()?;
                 0
             }
-            b"usage" => return None,
-            b"content" => scan.value().map(|_| 1)?,
-            b"summary" => scan.value().map(|_| 2)?,
-            b"sections" => scan.value().map(|_| 3)?,
-            b"timestamp" => scan.value().map(|_| 4)?,
-            b"excludeFromContext" => scan.value().map(|_| 5)?,
-            b"stopReason" => scan.text().map(|_| 6)?,
-            b"toolCallId" => scan.text().map(|_| 7)?,
-            b"provider" => scan.text().map(|_| 8)?,
-            b"model" => scan.text().map(|_| 9)?,
-            b"responseModel" => scan.text().map(|_| 10)?,
-            b"responseId" => scan.text().map(|_| 11)?,
+            b"usage" => {
+                paid = Some(usage(scan)?);
+                1
+            }
+            b"content" => scan.value().map(|_| 2)?,
+            b"summary" => scan.value().map(|_| 3)?,
+            b"sections" => scan.value().map(|_| 4)?,
+            b"timestamp" => {
+                message.timestamp = scan.raw()?;
+                5
+            }
+            b"excludeFromContext" => scan.value().map(|_| 6)?,
+            b"stopReason" => scan.text().map(|_| 7)?,
+            b"toolCallId" => scan.text().map(|_| 8)?,
+            b"provider" => {
+                message.provider = borrowed(scan)?;
+                9
+            }
+            b"model" => {
+                message.model = borrowed(scan)?;
+                10
+            }
+            b"responseModel" => {
+                message.response_model = borrowed(scan)?;
+                11
+            }
+            b"responseId" => {
+                message.response_id = borrowed(scan)?;
+                12
+            }
             _ => return scan.value().map(|_| ()),
         };
-        let fresh = seen & 1 << bit == 0;
-        seen |= 1 << bit;
-        fresh.then_some(())
+        once(&mut seen, bit)
     })?;
-    role.then_some(())
+    let role = role?;
+    // Nobody else is paid in a message.
+    (paid.is_none() || matches!(role, "assistant" | "toolResult")).then_some(())?;
+    message.role = Text(role.into());
+    Some((message, paid))
+}
+
+fn usage<'a>(scan: &mut Scan<'a, '_>) -> Option<Paid<'a>> {
+    let mut usage = Usage::default();
+    let (mut cost, mut seen) = (None, 0);
+    scan.object(|scan, key| {
+        let (bit, field) = match key {
+            b"input" => (0, &mut usage.input),
+            b"output" => (1, &mut usage.output),
+            b"cacheRead" => (2, &mut usage.cache_read),
+            b"cacheWrite" => (3, &mut usage.cache_write),
+            b"cacheWrite1h" => (4, &mut usage.cache_write_1h),
+            b"reasoning" => (5, &mut usage.reasoning),
+            b"cost" => {
+                cost = Some(self::cost(scan)?);
+                return once(&mut seen, 6);
+            }
+            _ => return scan.value().map(|_| ()),
+        };
+        *field = scan.raw()?;
+        once(&mut seen, bit)
+    })?;
+    Some(Paid { usage, cost })
+}
+
+fn cost(scan: &mut Scan<'_, '_>) -> Option<Cost> {
+    let (mut total, mut seen) = (None, 0);
+    scan.object(|scan, key| {
+        if key != b"total" {
+            return scan.value().map(|_| ());
+        }
+        total = serde_json::from_slice(scan.value()?).ok()?;
+        once(&mut seen, 0)
+    })?;
+    Some(Cost { total })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn silent(line: &[u8]) -> bool {
+        matches!(super::line(line, &mut Marks::default()), Some(Line::Nothing))
+    }
+
     #[test]
     fn only_a_whole_message_without_usage_is_silent() {
         let entry = |message: &str| {
-            is_silent(format!(r#"{{"type":"message","id":"a","message":{message}}}"#).as_bytes())
+            silent(format!(r#"{{"type":"message","id":"a","message":{message}}}"#).as_bytes())
         };
         assert!(entry(r#"{"role":"user","content":"\"usage\":{}"}"#));
         assert!(!entry(r#"{"role":"toolResult","usage":{}}"#));
         assert!(!entry(r#"{"role":"toolResult","us\u0061ge":{}}"#));
         assert!(!entry(r#"{"content":[]}"#));
         assert!(!entry(r#"{"role":7}"#));
-        assert!(!is_silent(br#"{"type":"message","message":{"role":"user"}}"#));
-        assert!(!is_silent(br#"{"type":"usage","id":"a"}"#));
+        assert!(!silent(br#"{"type":"message","message":{"role":"user"}}"#));
+        assert!(!silent(br#"{"type":"usage","id":"a"}"#));
     }
 }

@@ -4,16 +4,19 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use serde::de::Error as _;
-use serde_json::value::RawValue;
 use twox_hash::XxHash3_64;
 
-use super::{quick, wire};
+use super::{
+    quick,
+    wire::{self, Paid},
+};
 use crate::{
     fact::{Carrier, Ending, Fact, Facts, Header, Id, Role, Tokens, Usage},
     finding::{Code, Finding, Severity},
     format::{
         Fault, Reader,
-        json::{self, Text, place},
+        json::{self, Raw, Text, place},
+        scan::{self, Marks},
     },
     log::Line,
 };
@@ -28,6 +31,7 @@ pub(in crate::format) struct PiReader {
     provider: Option<Arc<str>>,
     /// A digest of the id of the entry read last.
     pub last: u64,
+    marks: Marks,
 }
 
 impl Reader for PiReader {
@@ -39,15 +43,26 @@ impl Reader for PiReader {
             return read_header(line, facts);
         }
         let numbered = facts.header.as_ref().is_some_and(|header| header.version < 2);
-        if !facts.keeps_path() && !numbered && quick::is_silent(line.bytes) {
-            return Ok(());
+        if !facts.keeps_path() && !numbered {
+            match quick::line(line.bytes, &mut self.marks) {
+                Some(quick::Line::Nothing) => return Ok(()),
+                Some(quick::Line::Answer(answer)) => {
+                    let (entry, message, paid) = *answer;
+                    let id = entry.id.as_ref().map_or("", |id| id.0.as_ref());
+                    self.last = XxHash3_64::oneshot(id.as_bytes());
+                    let kind = (message.role.0 == "toolResult").then_some("tool");
+                    self.spend(line, &entry, Some(paid), Some(&message), kind, facts);
+                    return Ok(());
+                }
+                None => {}
+            }
         }
-        let entry: wire::Entry<'_> = serde_json::from_slice(line.bytes)?;
+        let entry: wire::Entry<'_> = scan::read(line.bytes)?;
         if entry.kind.0 == "session" {
             return Ok(()); // A second header is ignored by every version.
         }
         let message: Option<wire::Message<'_>> = match entry.message {
-            Some(raw) => serde_json::from_str(raw.get()).ok(),
+            Some(raw) => scan::read(raw.get().as_bytes()).ok(),
             None => None,
         };
         let id = self.link(line, &entry, facts)?;
@@ -67,7 +82,7 @@ impl Reader for PiReader {
     }
 
     fn is_record(&self, bytes: &[u8]) -> bool {
-        let entry = serde_json::from_slice::<wire::Entry<'_>>(bytes);
+        let entry = scan::read::<wire::Entry<'_>>(bytes);
         entry.is_ok_and(|entry| {
             !entry.kind.0.is_empty()
                 && entry.timestamp.is_some()
@@ -131,7 +146,7 @@ impl PiReader {
             "compaction" => self.compaction(line, entry, facts),
             "branch_summary" => {
                 // Without words it is nothing to the model.
-                let empty = |summary: &RawValue| matches!(summary.get(), "\"\"" | "null");
+                let empty = |summary: Raw<'_>| matches!(summary.get(), "\"\"" | "null");
                 if entry.summary.is_some_and(|summary| !empty(summary)) {
                     facts.state(number, Fact::Said(Role::User, place(line, entry.summary)));
                 }
@@ -155,7 +170,7 @@ impl PiReader {
             }
             "usage" => {
                 let kind = entry.usage_kind.as_ref().map_or("usage", |kind| kind.0.as_ref());
-                self.spend(line, entry, entry.usage, None, Some(kind), facts);
+                self.spend(line, entry, Paid::of(entry.usage), None, Some(kind), facts);
             }
             "model_change" => {
                 facts.state(number, Fact::Setting(0));
@@ -178,7 +193,7 @@ impl PiReader {
 
     fn compaction(&mut self, line: Line<'_>, entry: &wire::Entry<'_>, facts: &mut Facts) {
         let number = json::index(line);
-        let nth = |index: &RawValue| self.made.get(index.get().parse::<usize>().ok()?).copied();
+        let nth = |index: Raw<'_>| self.made.get(index.get().parse::<usize>().ok()?).copied();
         let kept = match &entry.first_kept_entry_id {
             Some(text) => Some(facts.id(&text.0)),
             None => entry.first_kept_entry_index.and_then(nth), // version 1
@@ -233,7 +248,7 @@ impl PiReader {
                 if ending.is_some_and(|ending| ending != Ending::Completed) {
                     facts.state(number, Fact::Unsent);
                 }
-                self.spend(line, entry, message.usage, Some(message), None, facts);
+                self.spend(line, entry, Paid::of(message.usage), Some(message), None, facts);
             }
             "toolResult" => {
                 if let Some(call) = &message.tool_call_id {
@@ -241,7 +256,14 @@ impl PiReader {
                     facts.state(number, Fact::Answered { call, made_up: false });
                 }
                 facts.state(number, Fact::Said(Role::Tool, body));
-                self.spend(line, entry, message.usage, Some(message), Some("tool"), facts);
+                self.spend(
+                    line,
+                    entry,
+                    Paid::of(message.usage),
+                    Some(message),
+                    Some("tool"),
+                    facts,
+                );
             }
             "system" => {
                 facts.state(number, Fact::Said(Role::System, body));
@@ -271,7 +293,7 @@ impl PiReader {
     /// A compaction or a branch summary: newer versions record what it cost.
     fn summary_usage(&mut self, line: Line<'_>, entry: &wire::Entry<'_>, facts: &mut Facts) {
         if entry.usage.is_some() {
-            self.spend(line, entry, entry.usage, None, Some("compaction"), facts);
+            self.spend(line, entry, Paid::of(entry.usage), None, Some("compaction"), facts);
         } else if !wire::is_true(entry.from_hook) && !inherited(entry, facts) {
             facts.unrecorded += 1;
         }
@@ -281,14 +303,12 @@ impl PiReader {
         &mut self,
         line: Line<'_>,
         entry: &wire::Entry<'_>,
-        usage: Option<&RawValue>,
+        paid: Option<Paid<'_>>,
         message: Option<&wire::Message<'_>>,
         kind: Option<&str>,
         facts: &mut Facts,
     ) {
-        let usage = usage.filter(|_| facts.keeps_usages());
-        let usage = usage.and_then(|raw| serde_json::from_str::<wire::Usage<'_>>(raw.get()).ok());
-        let Some(usage) = usage else { return };
+        let Some(Paid { usage, cost }) = paid.filter(|_| facts.keeps_usages()) else { return };
         let tokens = tokens(&usage);
         let answer = message.filter(|message| message.role.0 == "assistant");
         let model =
@@ -302,13 +322,12 @@ impl PiReader {
         let key = match (response, &entry.id) {
             // Providers without ids of their own repeat one constant; the time of the request tells such answers apart.
             (Some(response), _) => {
-                let asked = answer.and_then(|answer| answer.timestamp).map_or("", RawValue::get);
+                let asked = answer.and_then(|answer| answer.timestamp).map_or("", Raw::get);
                 format!("r\0{}\0{}\0{asked}", plain(provider), response.0)
             }
             (None, Some(id)) => format!("e\0{}\0{time}", id.0),
             (None, None) => format!("t\0{time}\0{}\0{tokens:?}", plain(model)),
         };
-        let cost = usage.cost.and_then(|raw| serde_json::from_str::<wire::Cost>(raw.get()).ok());
         let mut word = |text: Option<&Text<'_>>| text.map(|text| facts.word(&text.0));
         let (provider, model) = (word(provider), word(model));
         let kind = kind.map(|kind| facts.word(kind));

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 
 use super::{
     wire::Dialect,
@@ -15,7 +14,8 @@ use crate::{
     error::Result,
     fact::{Fact, Facts, Tokens},
     format::{
-        Tip, id, json,
+        Tip, id,
+        json::{self, Raw},
         record::{Exchange, Left, Paid, Pointer, Pointing, Recorder, Scene, Stop},
     },
     log::Encoding,
@@ -163,15 +163,15 @@ struct Like<'a> {
 #[derive(Deserialize)]
 struct Api<'a> {
     #[serde(borrow)]
-    api: Option<&'a RawValue>,
+    api: Option<Raw<'a>>,
     #[serde(borrow)]
-    provider: Option<&'a RawValue>,
+    provider: Option<Raw<'a>>,
 }
 
 impl Like<'_> {
     /// The API and the provider of the parent's answers.
     fn of(line: &[u8]) -> [Option<String>; 2] {
-        let text = |raw: Option<&RawValue>| serde_json::from_str::<String>(raw?.get()).ok();
+        let text = |raw: Option<Raw<'_>>| serde_json::from_str::<String>(raw?.get()).ok();
         let answer: Like<'_> = serde_json::from_slice(line).unwrap_or_default();
         answer.message.map_or([None, None], |message| [text(message.api), text(message.provider)])
     }

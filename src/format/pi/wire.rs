@@ -3,9 +3,11 @@
 use std::borrow::Cow;
 
 use serde::Deserialize;
-use serde_json::value::RawValue;
 
-use super::super::{Head, Unfolded, json::Text};
+use super::super::{
+    Head, Unfolded,
+    json::{Raw, Text},
+};
 
 /// Whose session it is. prime 0.8.0 grew out of pi; the two differ in folders, some entries and two header fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +24,7 @@ pub(in crate::format) struct Claim<'a> {
     #[serde(borrow)]
     pub timestamp: Option<Text<'a>>,
     #[serde(rename = "rlmDepth", borrow)]
-    pub rlm_depth: Option<&'a RawValue>,
+    pub rlm_depth: Option<Raw<'a>>,
 }
 
 /// Entries that only prime writes.
@@ -53,7 +55,7 @@ pub(in crate::format) struct Header<'a> {
     #[serde(borrow)]
     pub id: Text<'a>,
     #[serde(borrow)]
-    pub version: Option<&'a RawValue>,
+    pub version: Option<Raw<'a>>,
     #[serde(borrow)]
     pub timestamp: Option<Text<'a>>,
     #[serde(borrow)]
@@ -66,7 +68,7 @@ pub(in crate::format) struct Header<'a> {
 }
 
 /// Any line: the envelope, and what the types put beside it.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::format) struct Entry<'a> {
     #[serde(rename = "type", borrow)]
@@ -78,35 +80,35 @@ pub(in crate::format) struct Entry<'a> {
     #[serde(borrow)]
     pub timestamp: Option<Text<'a>>,
     #[serde(borrow)]
-    pub message: Option<&'a RawValue>,
+    pub message: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub summary: Option<&'a RawValue>,
+    pub summary: Option<Raw<'a>>,
     #[serde(borrow)]
     pub first_kept_entry_id: Option<Text<'a>>,
     #[serde(borrow)]
-    pub first_kept_entry_index: Option<&'a RawValue>,
+    pub first_kept_entry_index: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub system_message: Option<&'a RawValue>,
+    pub system_message: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub usage: Option<&'a RawValue>,
+    pub usage: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub from_hook: Option<&'a RawValue>,
+    pub from_hook: Option<Raw<'a>>,
     #[serde(rename = "kind", borrow)]
     pub usage_kind: Option<Text<'a>>,
     #[serde(borrow)]
     pub custom_type: Option<Text<'a>>,
     #[serde(borrow)]
-    pub content: Option<&'a RawValue>,
+    pub content: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub details: Option<&'a RawValue>,
+    pub details: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub data: Option<&'a RawValue>,
+    pub data: Option<Raw<'a>>,
     #[serde(borrow)]
     pub target_id: Option<Text<'a>>,
     #[serde(borrow)]
     pub label: Option<Text<'a>>,
     #[serde(borrow)]
-    pub replacement: Option<&'a RawValue>,
+    pub replacement: Option<Raw<'a>>,
     #[serde(borrow)]
     pub name: Option<Text<'a>>,
     #[serde(borrow)]
@@ -117,23 +119,23 @@ pub(in crate::format) struct Entry<'a> {
     pub model_id: Option<Text<'a>>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::format) struct Message<'a> {
     #[serde(borrow)]
     pub role: Text<'a>,
     #[serde(borrow)]
-    pub content: Option<&'a RawValue>,
+    pub content: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub summary: Option<&'a RawValue>,
+    pub summary: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub sections: Option<&'a RawValue>,
+    pub sections: Option<Raw<'a>>,
     #[serde(borrow)]
     pub stop_reason: Option<Text<'a>>,
     #[serde(borrow)]
     pub tool_call_id: Option<Text<'a>>,
     #[serde(borrow)]
-    pub usage: Option<&'a RawValue>,
+    pub usage: Option<Raw<'a>>,
     #[serde(borrow)]
     pub provider: Option<Text<'a>>,
     #[serde(borrow)]
@@ -143,9 +145,9 @@ pub(in crate::format) struct Message<'a> {
     #[serde(borrow)]
     pub response_id: Option<Text<'a>>,
     #[serde(borrow)]
-    pub timestamp: Option<&'a RawValue>,
+    pub timestamp: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub exclude_from_context: Option<&'a RawValue>,
+    pub exclude_from_context: Option<Raw<'a>>,
 }
 
 /// Counters, disjoint but for `cache_write_1h` (in `cache_write`) and `reasoning` (in `output`). A counter that is
@@ -154,24 +156,39 @@ pub(in crate::format) struct Message<'a> {
 #[serde(rename_all = "camelCase", default)]
 pub(in crate::format) struct Usage<'a> {
     #[serde(borrow)]
-    pub input: Option<&'a RawValue>,
+    pub input: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub output: Option<&'a RawValue>,
+    pub output: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub cache_read: Option<&'a RawValue>,
+    pub cache_read: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub cache_write: Option<&'a RawValue>,
+    pub cache_write: Option<Raw<'a>>,
     #[serde(rename = "cacheWrite1h", borrow)]
-    pub cache_write_1h: Option<&'a RawValue>,
+    pub cache_write_1h: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub reasoning: Option<&'a RawValue>,
+    pub reasoning: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub cost: Option<&'a RawValue>,
+    pub cost: Option<Raw<'a>>,
 }
 
 #[derive(Deserialize)]
 pub(in crate::format) struct Cost {
     pub total: Option<f64>,
+}
+
+/// All that a record says of what was paid.
+pub(in crate::format) struct Paid<'a> {
+    pub usage: Usage<'a>,
+    pub cost: Option<Cost>,
+}
+
+impl<'a> Paid<'a> {
+    /// The counters, if the value is an object of such.
+    pub fn of(usage: Option<Raw<'a>>) -> Option<Self> {
+        let usage: Usage<'_> = serde_json::from_str(usage?.get()).ok()?;
+        let cost = usage.cost.and_then(|raw| serde_json::from_str(raw.get()).ok());
+        Some(Self { usage, cost })
+    }
 }
 
 /// A block of a message's content, with what the views need.
@@ -186,7 +203,7 @@ pub(in crate::format) struct Block<'a> {
     #[serde(borrow)]
     pub name: Option<Text<'a>>,
     #[serde(borrow)]
-    pub arguments: Option<&'a RawValue>,
+    pub arguments: Option<Raw<'a>>,
 }
 
 /// What identifies a framing or note of ours.
@@ -209,7 +226,7 @@ pub(in crate::format) struct SideQuestion<'a> {
 #[derive(Deserialize)]
 pub(in crate::format) struct Replacement<'a> {
     #[serde(borrow)]
-    pub content: Option<&'a RawValue>,
+    pub content: Option<Raw<'a>>,
 }
 
 /// A user's shell command, which the model sees with its output.
@@ -222,7 +239,7 @@ struct Shell<'a> {
 }
 
 /// Whether a raw value is `true`.
-pub(in crate::format) fn is_true(value: Option<&RawValue>) -> bool {
+pub(in crate::format) fn is_true(value: Option<Raw<'_>>) -> bool {
     value.is_some_and(|value| value.get() == "true")
 }
 
@@ -241,7 +258,7 @@ pub(in crate::format) fn unfold(body: &[u8]) -> Unfolded {
                     "text" => texts.push(block.text.unwrap_or_default().owned()),
                     "toolCall" => {
                         let text = |text: Option<Text<'_>>| text.unwrap_or_default().owned();
-                        let arguments = block.arguments.map_or("{}", RawValue::get).to_owned();
+                        let arguments = block.arguments.map_or("{}", Raw::get).to_owned();
                         unfolded.calls.push((text(block.id), text(block.name), arguments));
                     }
                     "image" => texts.push("[image]".into()),

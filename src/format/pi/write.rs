@@ -2,7 +2,6 @@
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
 use super::wire::Dialect;
@@ -11,7 +10,7 @@ use crate::{
     fact::{Carrier, Fact, Facts},
     format::{
         Adopted, Writer, id,
-        json::{self, range},
+        json::{self, Raw, range},
         seam::{Context, Note, Tip, malformed},
     },
     log::Splice,
@@ -86,28 +85,28 @@ struct SessionInfo<'a> {
 #[serde(rename_all = "camelCase")]
 struct Pointers<'a> {
     #[serde(borrow)]
-    id: Option<&'a RawValue>,
+    id: Option<Raw<'a>>,
     /// Null is a value here: it has a place in the line.
     #[serde(default, borrow, deserialize_with = "present")]
-    parent_id: Option<&'a RawValue>,
+    parent_id: Option<Raw<'a>>,
     #[serde(borrow)]
-    timestamp: Option<&'a RawValue>,
+    timestamp: Option<Raw<'a>>,
     #[serde(borrow)]
-    first_kept_entry_id: Option<&'a RawValue>,
+    first_kept_entry_id: Option<Raw<'a>>,
     #[serde(borrow)]
-    first_kept_entry_index: Option<&'a RawValue>,
+    first_kept_entry_index: Option<Raw<'a>>,
     #[serde(borrow)]
-    message: Option<&'a RawValue>,
+    message: Option<Raw<'a>>,
 }
 
-fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
-    <&RawValue>::deserialize(deserializer).map(Some)
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Raw<'de>>, D::Error> {
+    <Raw<'_>>::deserialize(deserializer).map(Some)
 }
 
 #[derive(Deserialize)]
 struct RoleOf<'a> {
     #[serde(borrow)]
-    role: Option<&'a RawValue>,
+    role: Option<Raw<'a>>,
 }
 
 impl Writer for PiWriter {

@@ -8,12 +8,11 @@ use std::collections::HashMap;
 
 use memchr::memmem;
 use serde::Deserialize;
-use serde_json::value::RawValue;
 use twox_hash::XxHash3_64;
 
 use super::super::{
     Fault, Reader,
-    json::{self, Text},
+    json::{self, Raw, Text},
     pi::{
         read::{self, PiReader},
         wire,
@@ -46,7 +45,7 @@ struct Answer {
 #[serde(rename_all = "camelCase")]
 struct Header<'a> {
     #[serde(borrow)]
-    rlm_depth: Option<&'a RawValue>,
+    rlm_depth: Option<Raw<'a>>,
 }
 
 /// What an answer of a child adds to the answer that spawned it.
