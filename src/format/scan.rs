@@ -116,7 +116,7 @@ impl<'a, 'm> Scan<'a, 'm> {
     pub fn is_null(&mut self) -> Option<bool> {
         let null = self.next()? == b'n';
         if null {
-            self.word(b"null")?;
+            self.literal(b"null")?;
         }
         Some(null)
     }
@@ -128,24 +128,21 @@ impl<'a, 'm> Scan<'a, 'm> {
     }
 
     /// A string without escapes, without its quotes; nothing where the value is `null`.
-    pub fn text(&mut self) -> Option<Option<&'a str>> {
-        if self.next()? == b'n' {
-            return self.word(b"null").map(|()| None);
+    #[inline]
+    pub fn word(&mut self) -> Option<Option<&'a [u8]>> {
+        if self.is_null()? {
+            return Some(None);
         }
-        let text = self.quoted()?;
-        if self.seen.escape && text.contains(&b'\\') {
-            return None;
-        }
-        self.part(self.at - 1 - text.len()..self.at - 1).map(Some)
+        let word = self.quoted()?;
+        (!self.seen.escape || !word.contains(&b'\\')).then_some(Some(word))
     }
 
-    /// Whether the value is a string without escapes. Nothing where it is something else than that or `null`.
-    pub fn is_text(&mut self) -> Option<bool> {
-        if self.is_null()? {
-            return Some(false);
+    /// The same as text.
+    pub fn text(&mut self) -> Option<Option<&'a str>> {
+        match self.word()? {
+            Some(word) => self.part(self.at - 1 - word.len()..self.at - 1).map(Some),
+            None => Some(None),
         }
-        let text = self.quoted()?;
-        (!self.seen.escape || !text.contains(&b'\\')).then_some(true)
     }
 
     /// Whether the line was read to its end.
@@ -199,9 +196,9 @@ impl<'a, 'm> Scan<'a, 'm> {
             }
             b'{' if depth < DEPTH => self.items(b'}', depth),
             b'[' if depth < DEPTH => self.items(b']', depth),
-            b't' => self.word(b"true"),
-            b'f' => self.word(b"false"),
-            b'n' => self.word(b"null"),
+            b't' => self.literal(b"true"),
+            b'f' => self.literal(b"false"),
+            b'n' => self.literal(b"null"),
             b'-' | b'0'..=b'9' => self.number(),
             _ => None,
         }
@@ -231,7 +228,7 @@ impl<'a, 'm> Scan<'a, 'm> {
         }
     }
 
-    fn word(&mut self, word: &[u8]) -> Option<()> {
+    fn literal(&mut self, word: &[u8]) -> Option<()> {
         self.bytes[self.at..].starts_with(word).then(|| self.at += word.len())
     }
 

@@ -13,7 +13,7 @@ use std::{
     cell::Cell,
     fs::File,
     io::{self, Write},
-    ops::Range,
+    ops::{Deref, Range},
     os::unix::fs::FileExt,
     path::{Path, PathBuf},
 };
@@ -41,12 +41,35 @@ thread_local! {
     static SPACE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
-/// Where blocks of a file are read into.
+/// Where blocks of a file are read into. It never gets shorter, so that it is not cleared again.
+#[derive(Debug)]
 struct Space(Vec<u8>);
+
+/// The first bytes of a log.
+#[derive(Debug)]
+pub struct Ahead {
+    space: Space,
+    len: usize,
+}
+
+impl Deref for Ahead {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.space.0[..self.len]
+    }
+}
 
 impl Space {
     fn new() -> Self {
         Self(SPACE.take())
+    }
+
+    /// Makes room for as many bytes.
+    fn reach(&mut self, len: usize) {
+        if self.0.len() < len {
+            self.0.resize((self.0.len() * 2).max(len), 0);
+        }
     }
 }
 
@@ -71,7 +94,7 @@ pub struct Log {
     /// A digest of each line, where [`Log::remember`] asked for them.
     digests: Option<Vec<u64>>,
     /// The first bytes of the session's own file, once they were read and not used.
-    ahead: Vec<u8>,
+    ahead: Option<Ahead>,
     /// Where the last whole line ends.
     end: u64,
     /// Whether lines were taken out of a longer history, so that numbers may be missing.
@@ -277,14 +300,17 @@ impl Log {
     ) -> Result<bool> {
         // What was read to tell whose the log is need not be read again.
         let own = from == self.own().base;
-        let ahead = if own { std::mem::take(&mut self.ahead) } else { Vec::new() };
-        let mut held = ahead.len().min(usize::try_from(to - from).unwrap_or(usize::MAX)); // how many bytes were read
-        let mut space = if ahead.is_empty() { Space::new() } else { Space(ahead) };
-        let space = &mut space.0;
+        let ahead = self.ahead.take_if(|_| own);
+        let (mut space, mut held) = match ahead {
+            Some(Ahead { space, len }) => {
+                (space, len.min(usize::try_from(to - from).unwrap_or(usize::MAX)))
+            }
+            None => (Space::new(), 0),
+        };
         let mut buffer_at = from; // the address of space[0], always the start of a line
         let mut searched = 0;
         loop {
-            let buffer = &space[..held];
+            let buffer = &space.0[..held];
             let mut bom =
                 if buffer_at == from && buffer.starts_with(b"\xEF\xBB\xBF") { 3 } else { 0 };
             let mut start = 0;
@@ -307,7 +333,7 @@ impl Log {
                 }
                 start = newline + 1;
             }
-            space.copy_within(start..held, 0);
+            space.0.copy_within(start..held, 0);
             held -= start;
             buffer_at += start as u64;
             searched = held;
@@ -316,7 +342,7 @@ impl Log {
             let want = usize::try_from(to - next).unwrap_or(usize::MAX).min(BLOCK);
             if want == 0 && self.mended && to == self.own().base + self.own().len && held > 0 {
                 let index = self.starts.len();
-                let bytes = &space[..held];
+                let bytes = &space.0[..held];
                 self.line_at(buffer_at, bytes);
                 self.end = next;
                 return visit(Line { index, start: buffer_at, inset: 0, bytes, crlf: false });
@@ -328,10 +354,8 @@ impl Log {
                 let finding = Finding::new(Code::RecordTooLarge, "a line of 4 GiB or more");
                 return Err(finding.on(self.starts.len() + 1).into());
             }
-            if space.len() < held + want {
-                space.resize((space.len() * 2).max(held + want), 0);
-            }
-            self.read_exact(next, &mut space[held..held + want])?;
+            space.reach(held + want);
+            self.read_exact(next, &mut space.0[held..held + want])?;
             held += want;
         }
     }
@@ -375,11 +399,12 @@ impl Log {
     }
 
     /// The first bytes of the session's own file, at most `len`.
-    pub fn head(&self, len: u64) -> Result<Vec<u8>> {
-        let mut head = std::mem::take(&mut Space::new().0);
-        let from = self.own().base;
-        self.fill(from..from + len.min(self.own().len), &mut head)?;
-        Ok(head)
+    pub fn head(&self, len: u64) -> Result<Ahead> {
+        let len = usize::try_from(len.min(self.own().len)).unwrap_or(usize::MAX);
+        let mut space = Space::new();
+        space.reach(len);
+        self.read_exact(self.own().base, &mut space.0[..len])?;
+        Ok(Ahead { space, len })
     }
 
     /// The index of the first line of the session's own file.
@@ -389,8 +414,8 @@ impl Log {
     }
 
     /// Gives back what [`Log::head`] gave, so that it is not read twice.
-    pub fn put_back(&mut self, head: Vec<u8>) {
-        self.ahead = head;
+    pub fn put_back(&mut self, head: Ahead) {
+        self.ahead = Some(head);
     }
 
     /// How many files it is made of.

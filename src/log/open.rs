@@ -102,7 +102,7 @@ impl Log {
             parts: vec![part],
             starts: Vec::new(),
             digests: None,
-            ahead: Vec::new(),
+            ahead: None,
             end: 0,
             excerpt: false,
             mended: false,

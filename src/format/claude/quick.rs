@@ -13,7 +13,7 @@ use crate::format::{
 
 /// What one pass tells of a line.
 pub(super) struct Line<'a> {
-    pub kind: &'a str,
+    pub kind: &'a [u8],
     /// Whether it states nothing that a ledger keeps, beyond whose it is.
     pub silent: bool,
     pub whose: Whose<'a>,
@@ -187,9 +187,9 @@ pub(super) fn line<'a>(bytes: &'a [u8], marks: &mut Marks) -> Option<Line<'a>> {
     scan.object(|scan, key| {
         let bit = field(key);
         match bit {
-            TYPE => kind = scan.text()?,
-            SUBTYPE => subtype = scan.text()?,
-            UUID => linked = scan.is_text()?,
+            TYPE => kind = scan.word()?,
+            SUBTYPE => subtype = scan.word()?,
+            UUID => linked = scan.word()?.is_some(),
             META => meta = scan.value()? == b"true",
             DATA => data = scan.value()?,
             ORIGIN if scan.rest().first() == Some(&b'{') => {
@@ -214,14 +214,14 @@ pub(super) fn line<'a>(bytes: &'a [u8], marks: &mut Marks) -> Option<Line<'a>> {
     })?;
     let kind = kind?;
     let silent = match (kind, linked) {
-        ("user", linked) => linked,
-        ("assistant", _) => false,
-        ("system", true) => !matches!(subtype, Some("local_command" | "compact_boundary")),
+        (b"user", linked) => linked,
+        (b"assistant", _) => false,
+        (b"system", true) => !matches!(subtype, Some(b"local_command" | b"compact_boundary")),
         // What a subagent's message cost may stand in it.
-        ("progress", true) => {
+        (b"progress", true) => {
             !scan.names_characters() && memmem::find(data, b"\"usage\"").is_none()
         }
-        (kind, false) => kind != "cost-state",
+        (kind, false) => kind != b"cost-state",
         _ => true,
     };
     if !scan.ends() {
@@ -231,7 +231,7 @@ pub(super) fn line<'a>(bytes: &'a [u8], marks: &mut Marks) -> Option<Line<'a>> {
         let value = values[usize::from(field)].filter(|value| *value != b"null");
         value.and_then(|value| std::str::from_utf8(value).ok()).map(Raw::scanned)
     };
-    let answer = parts.filter(|_| kind == "assistant" && linked).map(|parts| {
+    let answer = parts.filter(|_| kind == b"assistant" && linked).map(|parts| {
         let record = Record {
             session_id: value(SESSION),
             forked_from: value(ORIGIN),

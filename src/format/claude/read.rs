@@ -86,7 +86,7 @@ impl Reader for ClaudeReader {
         let told = || self.told.iter().rev().any(|told| told.is(&quick.whose));
         let known = begun && self.agent.is_some() && told();
         if quick.silent && known {
-            if quick.linked && !self.is_beside(quick.side) && quick.kind == "user" {
+            if quick.linked && !self.is_beside(quick.side) && quick.kind == b"user" {
                 self.asked(quick.meta);
             }
             return Ok(());

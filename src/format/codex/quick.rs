@@ -2,14 +2,16 @@
 //!
 //! What is not read here is read by the structs of [`super::wire`], which say what a line means.
 
+use memchr::memmem;
+
 use super::wire::{self, Counts, Info, Response, Shape};
 use crate::format::scan::{Marks, Scan};
 
 /// A line of which no more is to be known than stands here.
 pub(super) struct Line<'a> {
-    pub timestamp: &'a str,
+    pub timestamp: &'a [u8],
     pub ordinal: Option<u32>,
-    pub kind: &'a str,
+    pub kind: &'a [u8],
     pub states: States<'a>,
     /// Whether a character is named by its number in it.
     pub names_characters: bool,
@@ -19,27 +21,27 @@ pub(super) struct Line<'a> {
 pub(super) enum States<'a> {
     Nothing,
     /// An event that names a turn, but is neither its beginning nor its end.
-    During(&'a str),
+    During(&'a [u8]),
     /// An answer of the model: the message's id, and its content.
-    Answer(Option<&'a str>, Option<&'a [u8]>),
+    Answer(Option<&'a [u8]>, Option<&'a [u8]>),
     /// Another item: what it is, the call it belongs to, and all of it.
-    Item(Shape, Option<&'a str>, &'a [u8]),
+    Item(Shape, Option<&'a [u8]>, &'a [u8]),
     /// An event with the running total, and the turn it names.
-    Total(Option<Info<'a>>, Option<&'a str>),
+    Total(Option<Info<'a>>, Option<&'a [u8]>),
     /// What one response cost.
     Paid(Response<'a>),
 }
 
 /// Events that state something.
-const EVENTS: &[&str] = &[
-    "task_started",
-    "turn_started",
-    "task_complete",
-    "turn_complete",
-    "turn_aborted",
-    "user_message",
-    "thread_rolled_back",
-    "thread_settings_applied",
+const EVENTS: &[&[u8]] = &[
+    b"task_started",
+    b"turn_started",
+    b"task_complete",
+    b"turn_complete",
+    b"turn_aborted",
+    b"user_message",
+    b"thread_rolled_back",
+    b"thread_settings_applied",
 ];
 
 /// What is to be known.
@@ -57,9 +59,9 @@ pub(super) fn line<'a>(bytes: &'a [u8], wanted: Wanted, marks: &mut Marks) -> Op
     let (mut timestamp, mut ordinal, mut kind, mut payload) = (None, None, None, None);
     scan.object(|scan, key| {
         let fresh = match key {
-            b"timestamp" => timestamp.replace(scan.text()??).is_none(),
+            b"timestamp" => timestamp.replace(scan.word()??).is_none(),
             b"ordinal" => ordinal.replace(small(scan.value()?)?).is_none(),
-            b"type" => kind.replace(scan.text()??).is_none(),
+            b"type" => kind.replace(scan.word()??).is_none(),
             b"payload" => payload.replace(Payload::read(scan)?).is_none(),
             _ => scan.value().is_some(),
         };
@@ -70,11 +72,11 @@ pub(super) fn line<'a>(bytes: &'a [u8], wanted: Wanted, marks: &mut Marks) -> Op
     }
     let (timestamp, kind, payload) = (timestamp?, kind?, payload?);
     let states = match kind {
-        "response_item" => payload.item(wanted)?,
-        "event_msg" => payload.event(wanted)?,
-        "token_usage_record" if !wanted.usages => States::Nothing,
-        "token_usage_record" => States::Paid(payload.response()),
-        "world_state" | "inter_agent_communication_metadata" => States::Nothing,
+        b"response_item" => payload.item(wanted)?,
+        b"event_msg" => payload.event(wanted)?,
+        b"token_usage_record" if !wanted.usages => States::Nothing,
+        b"token_usage_record" => States::Paid(payload.response()),
+        b"world_state" | b"inter_agent_communication_metadata" => States::Nothing,
         _ => return None,
     };
     let names_characters = scan.names_characters();
@@ -89,16 +91,21 @@ fn small(digits: &[u8]) -> Option<u32> {
 #[derive(Default)]
 struct Payload<'a> {
     whole: &'a [u8],
-    kind: Option<&'a str>,
-    id: Option<&'a str>,
-    role: Option<&'a str>,
-    call: Option<&'a str>,
-    turn: Option<&'a str>,
-    thread: Option<&'a str>,
-    response: Option<&'a str>,
+    kind: Option<&'a [u8]>,
+    id: Option<&'a [u8]>,
+    role: Option<&'a [u8]>,
+    call: Option<&'a [u8]>,
+    turn: Option<&'a [u8]>,
+    thread: Option<&'a [u8]>,
+    response: Option<&'a [u8]>,
     content: Option<&'a [u8]>,
     info: Option<Info<'a>>,
     usage: Option<Counts<'a>>,
+}
+
+/// A word of a line, which is text.
+pub(super) fn text(word: Option<&[u8]>) -> Option<&str> {
+    word.and_then(|word| std::str::from_utf8(word).ok())
 }
 
 /// Nothing if that key came before.
@@ -154,19 +161,19 @@ impl<'a> Payload<'a> {
         scan.object(|scan, key| {
             let bit = match key {
                 b"type" => {
-                    payload.kind = scan.text()?;
+                    payload.kind = scan.word()?;
                     0
                 }
                 b"id" => {
-                    payload.id = scan.text()?;
+                    payload.id = scan.word()?;
                     1
                 }
                 b"role" => {
-                    payload.role = scan.text()?;
+                    payload.role = scan.word()?;
                     2
                 }
                 b"call_id" => {
-                    payload.call = scan.text()?;
+                    payload.call = scan.word()?;
                     3
                 }
                 b"content" => {
@@ -174,18 +181,18 @@ impl<'a> Payload<'a> {
                     4
                 }
                 b"turn_id" => {
-                    payload.turn = scan.text()?;
+                    payload.turn = scan.word()?;
                     5
                 }
                 b"thread_id" => {
-                    payload.thread = scan.text()?;
+                    payload.thread = scan.word()?;
                     6
                 }
                 b"response_id" => {
-                    payload.response = scan.text()?;
+                    payload.response = scan.word()?;
                     7
                 }
-                b"model" => scan.text().map(|_| 8)?,
+                b"model" => scan.word().map(|_| 8)?,
                 b"message" => scan.value().map(|_| 9)?,
                 b"info" => {
                     payload.info = info(scan)?;
@@ -210,12 +217,13 @@ impl<'a> Payload<'a> {
     }
 
     fn may_be_ours(&self) -> bool {
-        self.role == Some("developer") && self.id.is_some_and(|id| id.contains("5e55c71"))
+        self.role == Some(b"developer")
+            && self.id.is_some_and(|id| memmem::find(id, b"5e55c71").is_some())
     }
 
     fn item(self, wanted: Wanted) -> Option<States<'a>> {
-        match wire::shape(self.kind.unwrap_or_default()) {
-            Shape::Message if self.role == Some("assistant") => {
+        match wire::shape(text(self.kind).unwrap_or_default()) {
+            Shape::Message if self.role == Some(b"assistant") => {
                 Some(States::Answer(self.id, self.content))
             }
             // What a ledger keeps of messages is whether they are ours.
@@ -227,7 +235,7 @@ impl<'a> Payload<'a> {
 
     fn event(self, wanted: Wanted) -> Option<States<'a>> {
         let kind = self.kind.unwrap_or_default();
-        if wanted.usages && kind == "token_count" {
+        if wanted.usages && kind == b"token_count" {
             return Some(States::Total(self.info, self.turn));
         }
         let states = self.turn.map_or(States::Nothing, States::During);
@@ -236,7 +244,7 @@ impl<'a> Payload<'a> {
 
     fn response(self) -> Response<'a> {
         let Self { usage, response, turn, thread, .. } = self;
-        Response { counts: usage, id: response, turn, thread }
+        Response { counts: usage, id: text(response), turn: text(turn), thread: text(thread) }
     }
 }
 
@@ -246,7 +254,7 @@ mod tests {
 
     fn read(payload: &str) -> Option<&'static str> {
         let text = format!(
-            r#"{{"timestamp":"t","ordinal":3,"type":"response_item","payload":{payload}}}"#
+            r#"{{"timestamp":"t","ordinal":3,"type":b"response_item","payload":{payload}}}"#
         );
         let line =
             line(text.as_bytes(), Wanted { usages: true, path: true }, &mut Marks::default())?;

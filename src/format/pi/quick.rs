@@ -34,26 +34,25 @@ fn borrowed<'a>(scan: &mut Scan<'a, '_>) -> Option<Option<Text<'a>>> {
 }
 
 fn entry<'a>(scan: &mut Scan<'a, '_>) -> Option<Line<'a>> {
-    let mut entry = Entry::default();
-    let mut said = None;
+    let (mut id, mut timestamp, mut said) = (None, None, None);
     let mut seen = 0; // a key that comes twice is not for us to judge
     scan.object(|scan, key| {
         let bit = match key {
             b"type" => {
-                (scan.text()?? == "message").then_some(())?;
+                (scan.word()?? == b"message").then_some(())?;
                 0
             }
             b"id" => {
-                entry.id = borrowed(scan)?;
+                id = scan.word()?;
                 1
             }
             b"message" => {
                 said = Some(message(scan)?);
                 2
             }
-            b"parentId" => scan.text().map(|_| 3)?,
+            b"parentId" => scan.word().map(|_| 3)?,
             b"timestamp" => {
-                entry.timestamp = borrowed(scan)?;
+                timestamp = scan.word()?;
                 4
             }
             b"summary"
@@ -78,23 +77,27 @@ fn entry<'a>(scan: &mut Scan<'a, '_>) -> Option<Line<'a>> {
         };
         once(&mut seen, bit)
     })?;
-    if seen & 1 == 0 || entry.id.is_none() {
+    if seen & 1 == 0 || id.is_none() {
         return None;
     }
-    let (message, paid) = said?;
-    Some(match paid {
-        Some(paid) => Line::Answer(Box::new((entry, message, paid))),
-        None => Line::Nothing,
-    })
+    let Some((message, paid)) = said? else { return Some(Line::Nothing) };
+    let text = |word: Option<&'a [u8]>| {
+        word.and_then(|word| std::str::from_utf8(word).ok()).map(|text| Text(text.into()))
+    };
+    let entry = Entry { id: text(id), timestamp: text(timestamp), ..Entry::default() };
+    Some(Line::Answer(Box::new((entry, message, paid))))
 }
 
-fn message<'a>(scan: &mut Scan<'a, '_>) -> Option<(Message<'a>, Option<Paid<'a>>)> {
+/// What is nothing says nothing of what was paid.
+type Said<'a> = Option<(Message<'a>, Paid<'a>)>;
+
+fn message<'a>(scan: &mut Scan<'a, '_>) -> Option<Said<'a>> {
     let mut message = Message::default();
     let (mut role, mut paid, mut seen) = (None, None, 0);
     scan.object(|scan, key| {
         let bit = match key {
             b"role" => {
-                role = scan.text()?;
+                role = scan.word()?;
                 0
             }
             b"usage" => {
@@ -109,8 +112,8 @@ fn message<'a>(scan: &mut Scan<'a, '_>) -> Option<(Message<'a>, Option<Paid<'a>>
                 5
             }
             b"excludeFromContext" => scan.value().map(|_| 6)?,
-            b"stopReason" => scan.text().map(|_| 7)?,
-            b"toolCallId" => scan.text().map(|_| 8)?,
+            b"stopReason" => scan.word().map(|_| 7)?,
+            b"toolCallId" => scan.word().map(|_| 8)?,
             b"provider" => {
                 message.provider = borrowed(scan)?;
                 9
@@ -132,10 +135,15 @@ fn message<'a>(scan: &mut Scan<'a, '_>) -> Option<(Message<'a>, Option<Paid<'a>>
         once(&mut seen, bit)
     })?;
     let role = role?;
+    let Some(paid) = paid else { return Some(None) };
     // Nobody else is paid in a message.
-    (paid.is_none() || matches!(role, "assistant" | "toolResult")).then_some(())?;
+    let role = match role {
+        b"assistant" => "assistant",
+        b"toolResult" => "toolResult",
+        _ => return None,
+    };
     message.role = Text(role.into());
-    Some((message, paid))
+    Some(Some((message, paid)))
 }
 
 fn usage<'a>(scan: &mut Scan<'a, '_>) -> Option<Paid<'a>> {

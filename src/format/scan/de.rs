@@ -86,9 +86,11 @@ impl<'de> Deserializer<'de> for Value<'_, 'de, '_> {
                 items.end()?;
                 Ok(value)
             }
-            b't' => self.0.word(b"true").ok_or(Refused).and_then(|()| visitor.visit_bool(true)),
-            b'f' => self.0.word(b"false").ok_or(Refused).and_then(|()| visitor.visit_bool(false)),
-            b'n' => self.0.word(b"null").ok_or(Refused).and_then(|()| visitor.visit_unit()),
+            b't' => self.0.literal(b"true").ok_or(Refused).and_then(|()| visitor.visit_bool(true)),
+            b'f' => {
+                self.0.literal(b"false").ok_or(Refused).and_then(|()| visitor.visit_bool(false))
+            }
+            b'n' => self.0.literal(b"null").ok_or(Refused).and_then(|()| visitor.visit_unit()),
             _ => {
                 let text = self.0.value().ok_or(Refused)?;
                 let text = std::str::from_utf8(text).map_err(|_| Refused)?;
@@ -108,7 +110,7 @@ impl<'de> Deserializer<'de> for Value<'_, 'de, '_> {
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         if self.0.next() == Some(b'n') {
-            self.0.word(b"null").ok_or(Refused)?;
+            self.0.literal(b"null").ok_or(Refused)?;
             return visitor.visit_none();
         }
         visitor.visit_some(self)
