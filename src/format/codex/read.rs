@@ -318,7 +318,7 @@ impl CodexReader {
                 facts.state(number, Fact::Said(Role::Assistant, content));
             }
             States::Item(shape, call, whole) => {
-                attach(number, *shape, call.map(text), place(whole), facts)
+                attach(number, *shape, call.map(text), place(whole), facts);
             }
             States::Total(info, turn) => {
                 if let Some(turn) = turn {
@@ -542,7 +542,7 @@ fn prompted(words: &str, facts: &mut Facts) {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Cursor;
+    use std::{fmt::Write as _, io::Cursor};
 
     use super::CodexReader;
     use crate::{
