@@ -254,7 +254,7 @@ mod tests {
 
     fn read(payload: &str) -> Option<&'static str> {
         let text = format!(
-            r#"{{"timestamp":"t","ordinal":3,"type":b"response_item","payload":{payload}}}"#
+            r#"{{"timestamp":"t","ordinal":3,"type":"response_item","payload":{payload}}}"#
         );
         let line =
             line(text.as_bytes(), Wanted { usages: true, path: true }, &mut Marks::default())?;
