@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # CPU of `usage` beside that of a byte filter over the same files, and its peak memory: ratios of one run, since machines
-# are shared and noisy. Without ripgrep, `grep -c` is the filter. The sums are held to what the home was made of.
+# are shared and noisy. Without ripgrep, `grep -c` is the filter. Then, from its index, beside `find` that looks at each
+# file's size: nothing has changed, one log has grown, all come from the index. The sums are held to what the home was
+# made of, and those from the index to be the same bytes.
 #   benches/usage.sh BINARY [MEGABYTES]
 set -eu
 bin=$(readlink -f "$1"); size=${2:-1024}
@@ -8,7 +10,7 @@ here=$(dirname "$0"); work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
 python3 "$here/home.py" "$work/home" "$size" > "$work/sums.json"
 
 python3 - "$bin" "$work" <<'PY'
-import json, os, shutil, sys
+import json, os, shutil, sys, time
 bin, work = sys.argv[1], sys.argv[2]
 home = work + "/home"
 env = {**os.environ, "HOME": home, "SESSCTL_STATE_DIR": work + "/state"}
@@ -23,20 +25,47 @@ def run(*argv):
     _, status, used = os.wait4(pid, 0)
     assert status == 0, (argv, status)
     return used.ru_utime + used.ru_stime, used.ru_maxrss
-def best(*argv):
-    return min(run(*argv) for _ in range(3))
+def best(*argv, times=3):
+    return min(run(*argv) for _ in range(times))
 files = sum(len(names) for _, _, names in os.walk(home))
 size = sum(os.path.getsize(os.path.join(at, name)) for at, _, names in os.walk(home) for name in names)
 name = "rg" if shutil.which("rg") else "grep"
 filter = ("rg", "-j1", "-c", "--no-ignore", "--hidden", '"usage"', home) if name == "rg" else ("grep", "-rc", '"usage"', home)
 base, _ = best(*filter)
 print("%d MiB in %d files; %s %.3f CPU s" % (size >> 20, files, name, base))
-cpu, memory = best(bin, "usage", "--json", "--by", "client")
+usage = (bin, "usage", "--json", "--by", "client")
+cpu, memory = best(*usage, "--no-cache")
 print("%-16s %6.3f CPU s  %5.1f x %s  %8d KiB" % ("usage", cpu, cpu / base, name, memory))
 report = json.load(open(work + "/out"))
 have = {"completions": report["completions"], **report["totals"]}
 want = json.load(open(work + "/sums.json"))
 wrong = {field: (have[field], count) for field, count in want.items() if have[field] != count}
 print("sums: %s" % (wrong or "as made"))
+
+plain = open(work + "/out").read()
+walk, _ = best("find", home, "-type", "f", "-printf", "%s\n", times=20)
+print("find: %.4f CPU s" % walk)
+def rerun(what, times, before=lambda: None):
+    global wrong
+    best_cpu, best_wall, most = 1e9, 1e9, 0
+    for nth in range(times):
+        before()
+        began = time.monotonic()
+        cpu, memory = run(*usage)
+        best_wall = min(best_wall, time.monotonic() - began)
+        best_cpu, most = min(best_cpu, cpu), max(most, memory)
+        if nth:
+            wrong = wrong or open(work + "/out").read() != plain
+    print("%-16s %6.4f CPU s  %5.1f x find  %8d KiB  %6.1f ms" % (what, best_cpu, best_cpu / walk, most, best_wall * 1e3))
+time.sleep(5) # until all of it lies still
+rerun("first", 1)
+rerun("nothing changed", 20)
+rerun("all from index", 5, lambda: os.remove(work + "/state/usage.roll"))
+log = next(os.path.join(at, name) for at, _, names in sorted(os.walk(home + "/.pi")) for name in names)
+def grow():
+    with open(log, "ab") as out:
+        out.write(b"\n")
+rerun("one grew", 5, grow)
+print("from the index: %s" % ("other sums" if wrong else "the same"))
 sys.exit(bool(wrong))
 PY

@@ -438,7 +438,8 @@ fn a_store_of_pi_is_paid_for_once_whatever_was_copied() {
         assert_eq!(ledger.completions.len(), 21);
         assert_eq!((paid(&ledger), facts["trueTotal"].as_u64()), (7173, Some(7173)));
         assert_eq!(ledger.copied.1, naive - 7173);
-        assert_eq!((ledger.orphans(), ledger.weak_keys(), ledger.broken_lines), (0, 0, 0));
+        let odd = ledger.completions.iter().filter(|one| one.orphan || one.weak).count();
+        assert_eq!((odd, ledger.broken_lines), (0, 0));
         accounts.reverse(); // the order in which a folder is read must not matter
     }
 }

@@ -8,6 +8,7 @@ mod reconcile;
 mod report;
 mod scope;
 mod statusline;
+mod sums;
 mod table;
 
 use std::{
@@ -42,9 +43,11 @@ use crate::{
     store,
 };
 use budget::Amount;
+use cache::Cache;
 use explain::Question;
-use report::{Copied, Cost, Form, Totals, json_row};
+use report::{Cost, Form, Totals, json_row};
 use scope::{Depth, Scope};
+use sums::{Beside, Sums};
 
 /// Account for every billed completion once
 ///
@@ -153,71 +156,127 @@ pub(super) fn run(run: &Run, args: &Args, output: &Output) -> Result<Answer> {
         range.0 = Some(start(day, args.timezone)?);
         scope.touched_since(range.0);
     }
+    let by = if args.by.is_empty() { vec![By::Session] } else { args.by.clone() };
     let adopts = scope.adopts;
-    let (accounts, unread) = scope.accounts(run, args, depth, output.is_quiet())?;
+    let inside = |completion: &Completion| usage::inside(completion, range);
+    // What does not count is not written down, and nobody asks for it often.
+    let mut cache = Cache::of(run).filter(|_| !args.no_cache && depth != Depth::Refusals);
+    let whole = cache.as_ref().and_then(|cache| scope.whole(args, cache));
+    if let (Some(cache), Some(whole), true) = (&cache, &whole, is_plain(args, prices.as_ref()))
+        && let Some((sums, beside)) = cache.sums(whole, Sums::new(&by, args.timezone), range)
+    {
+        return Ok(answer(
+            args,
+            &by,
+            Told {
+                sums,
+                beside,
+                today,
+                price_version: None,
+                written: None,
+                completions: Vec::new(),
+            },
+        ));
+    }
+    let seen = whole.map(|whole| (whole, scope.listed()));
+    let read = scope.accounts(run, args, depth, cache.as_ref(), output.is_quiet())?;
+    if let Some(cache) = &mut cache {
+        cache.close();
+    }
     let forks = args.include_forks;
     let families = move |kind: &str| {
         matches!(kind, "aside" | "subagent" | "compaction") || forks && kind == "fork"
     };
-    let inside = |completion: &Completion| usage::inside(completion, range);
     if let Some(asked) = &args.explain {
         let path = Some(run.env.absolute(Path::new(asked))).filter(|path| path.is_file());
         let question = Question::of(asked, path, args.timezone);
         let wanted = |one: &_| question.is_about(one);
-        let told = explain(&accounts, adopts, &families, &inside, &wanted);
-        let explanation = Explanation::of(&question, &told, &accounts);
+        let told = explain(&read.accounts, adopts, &families, &inside, &wanted);
+        let explanation = Explanation::of(&question, &told, &read.accounts);
         if explanation.is_empty() && !matches!(question, Question::Day(..)) {
             return Err(Error::SessionNotFound(asked.clone()));
         }
         return Ok(Answer { report: Some(Box::new(explanation)), ..Answer::default() });
     }
-    let mut ledger = Ledger::of(&accounts, adopts, &families);
+    let mut ledger = Ledger::of(&read.accounts, adopts, &families);
     if args.reconcile {
-        let reconciled = Reconciled::of(&accounts, &ledger.completions);
+        let reconciled = Reconciled::of(&read.accounts, &ledger.completions);
         return Ok(Answer { report: Some(Box::new(reconciled)), ..Answer::default() });
+    }
+    let beside = Beside::of(&ledger, read.unread, files(&read.accounts));
+    drop(read.accounts);
+    if let (Some(cache), Some((whole, files)), Some(parents)) = (&cache, seen, read.parents) {
+        cache.leave(&whole, &files, parents, &ledger, &beside);
     }
     ledger.completions.retain(inside);
     if let Some(prices) = &prices {
         prices.apply(&mut ledger.completions);
     }
-    let by = if args.by.is_empty() { vec![By::Session] } else { args.by.clone() };
-    let (rows, sum) = usage::rows(&ledger.completions, &by, args.timezone);
-    let (spent, failure) = args.fail_over.as_ref().map(|limit| limit.check(&sum)).unzip();
-    let answer =
-        |report| Answer { report: Some(report), failure: failure.flatten(), ..Answer::default() };
-    if args.statusline {
-        return Ok(answer(Box::new(Line::of(&sum, args.cost, today))));
-    }
-    let version = prices.as_ref().map(|prices| prices.version().to_owned());
+    let mut sums = Sums::new(&by, args.timezone);
+    ledger.completions.iter().for_each(|completion| sums.add(completion));
+    let price_version = prices.as_ref().map(|prices| prices.version().to_owned());
     let written = match &args.ledger {
         Some(path) => {
-            let origin =
-                Origin { host: host(run), price_version: version.clone(), paths: args.with_paths };
+            let origin = Origin {
+                host: host(run),
+                price_version: price_version.clone(),
+                paths: args.with_paths,
+            };
             Some(store::ledger::export(&given(run, path), &ledger.completions, &origin)?)
         }
         None => None,
     };
-    let cost = args.cost;
-    let json_rows = rows.iter().map(|row| json_row(row, &by, cost)).collect();
     // Of a session people want to see what stands beside it.
     let family = !adopts && by == [By::Session] && !args.csv;
-    let rows = if family { table::under_parents(rows, &ledger.completions) } else { rows };
+    let completions = if family { ledger.completions } else { Vec::new() };
+    Ok(answer(args, &by, Told { sums, beside, today, price_version, written, completions }))
+}
+
+/// Whether nothing is asked for but sums, of what the logs say.
+fn is_plain(args: &Args, prices: Option<&Prices>) -> bool {
+    prices.is_none() && args.ledger.is_none()
+}
+
+/// What was counted.
+struct Told<'a> {
+    sums: Sums<'a>,
+    beside: Beside,
+    today: bool,
+    price_version: Option<String>,
+    written: Option<Vec<store::Part>>,
+    /// Those that are shown under their parents.
+    completions: Vec<Completion>,
+}
+
+fn answer(args: &Args, by: &[By], told: Told<'_>) -> Answer {
+    let Told { sums, beside, today, price_version, written, completions } = told;
+    let Sums { lower_bound, orphans, weak_keys, kept, .. } = sums;
+    let (rows, sum) = sums.rows();
+    let (spent, failure) = args.fail_over.as_ref().map(|limit| limit.check(&sum)).unzip();
+    let answer =
+        |report| Answer { report: Some(report), failure: failure.flatten(), ..Answer::default() };
+    if args.statusline {
+        return answer(Box::new(Line::of(&sum, args.cost, today)));
+    }
+    let cost = args.cost;
+    let json_rows = rows.iter().map(|row| json_row(row, by, cost)).collect();
+    let rows = if completions.is_empty() { rows } else { table::under_parents(rows, &completions) };
     let counted = Counted {
         completions: sum.completions,
         totals: Totals::of(&sum, cost),
         cost: cost.then(|| Cost::of(&sum.money)),
         unpriced_tokens: cost.then_some(sum.money.unpriced),
-        price_version: version.filter(|_| cost),
+        price_version: price_version.filter(|_| cost),
         rows: json_rows,
-        copied: Copied { records: ledger.copied.0, total: ledger.copied.1 },
-        unrecorded: ledger.unrecorded,
-        lower_bound: ledger.lower_bound(),
-        orphans: ledger.orphans(),
-        kept: args.keep.then(|| ledger.kept()),
-        weak_keys: ledger.weak_keys(),
-        broken_lines: ledger.broken_lines,
-        unread,
-        files: files(&accounts),
+        copied: beside.copied,
+        unrecorded: beside.unrecorded,
+        lower_bound,
+        orphans,
+        kept: args.keep.then_some(kept),
+        weak_keys,
+        broken_lines: beside.broken_lines,
+        unread: beside.unread,
+        files: beside.files,
         form: match (args.csv, args.compact) {
             (true, _) => Form::Csv,
             (_, true) => Form::Compact,
@@ -228,10 +287,10 @@ pub(super) fn run(run: &Run, args: &Args, output: &Output) -> Result<Answer> {
         budget: spent,
         table: rows,
         sum,
-        by,
+        by: by.to_vec(),
         width: width(),
     };
-    Ok(answer(Box::new(counted)))
+    answer(Box::new(counted))
 }
 
 fn files(accounts: &[Account]) -> usize {

@@ -1,6 +1,6 @@
 //! Completions into rows: ranges and groups, after de-duplication and never before.
 
-use std::collections::BTreeMap;
+use std::{collections::HashMap, sync::Arc};
 
 use chrono::{DateTime, Datelike, NaiveDate, TimeZone, Utc};
 use chrono_tz::Tz;
@@ -148,19 +148,97 @@ pub fn start_of(day: NaiveDate, zone: Tz) -> Option<DateTime<Utc>> {
         .map(|at| at.to_utc())
 }
 
-/// The rows of completions, in the order of their keys, and the sum of all of them.
-#[must_use]
-pub fn rows(completions: &[Completion], by: &[By], zone: Tz) -> (Vec<Row>, Row) {
-    let mut rows: BTreeMap<Vec<String>, Row> = BTreeMap::new();
-    let mut sum = Row::default();
-    for completion in completions {
-        let keys: Vec<String> = by.iter().map(|by| by.of(completion, zone)).collect();
-        let row = rows.entry(keys.clone()).or_insert_with(|| Row { keys, ..Row::default() });
-        for row in [row, &mut sum] {
+/// Where the words of a completion lie, and its day if that matters.
+type Words = ([usize; 6], Option<NaiveDate>);
+
+/// Rows of completions that come one by one.
+pub struct Rows<'a> {
+    by: &'a [By],
+    zone: Tz,
+    dated: bool,
+    rows: Vec<Row>,
+    places: HashMap<Vec<String>, usize>,
+    /// Where completions went that had the very same words.
+    known: HashMap<Words, usize>,
+    /// Where the last one went.
+    last: Option<(Words, usize)>,
+    /// These words: as long as they are here, no others lie at their place.
+    words: Vec<[Option<Arc<str>>; 5]>,
+    sum: Row,
+}
+
+impl<'a> Rows<'a> {
+    /// No rows yet.
+    #[must_use]
+    pub fn new(by: &'a [By], zone: Tz) -> Self {
+        Self {
+            by,
+            zone,
+            dated: by.iter().any(|by| matches!(by, By::Day | By::Week | By::Month)),
+            rows: Vec::new(),
+            places: HashMap::new(),
+            known: HashMap::new(),
+            last: None,
+            words: Vec::new(),
+            sum: Row::default(),
+        }
+    }
+
+    /// Whether it matters when something was.
+    #[must_use]
+    pub fn is_dated(&self) -> bool {
+        self.dated
+    }
+
+    /// Adds one.
+    pub fn add(&mut self, completion: &Completion) {
+        let at = self.place(completion);
+        for row in [&mut self.rows[at], &mut self.sum] {
             row.completions += 1;
             row.tokens.add(&completion.tokens);
             row.money.add(completion);
         }
     }
-    (rows.into_values().collect(), sum)
+
+    /// The row that a completion belongs to. Most have the words of others, which are compared by where they lie.
+    fn place(&mut self, completion: &Completion) -> usize {
+        let address = |word: &Arc<str>| word.as_ptr() as usize;
+        let optional = |word: &Option<Arc<str>>| word.as_ref().map_or(0, address);
+        let words = [
+            completion.client.as_ptr() as usize,
+            address(&completion.session),
+            address(&completion.family),
+            address(&completion.kind),
+            optional(&completion.model),
+            optional(&completion.cwd),
+        ];
+        let day = if self.dated { day_of(completion.at, self.zone) } else { None };
+        if let Some((last, at)) = &self.last
+            && *last == (words, day)
+        {
+            return *at;
+        }
+        if let Some(known) = self.known.get(&(words, day)) {
+            self.last = Some(((words, day), *known));
+            return *known;
+        }
+        let keys: Vec<String> = self.by.iter().map(|by| by.of(completion, self.zone)).collect();
+        let at = *self.places.entry(keys).or_insert_with_key(|keys| {
+            self.rows.push(Row { keys: keys.clone(), ..Row::default() });
+            self.rows.len() - 1
+        });
+        self.known.insert((words, day), at);
+        self.last = Some(((words, day), at));
+        let Completion { session, family, kind, model, cwd, .. } = completion;
+        let [session, family, kind] = [session, family, kind].map(|word| Some(Arc::clone(word)));
+        self.words.push([session, family, kind, model.clone(), cwd.clone()]);
+        at
+    }
+
+    /// The rows in the order of their keys, and the sum of all of them.
+    #[must_use]
+    pub fn finish(mut self) -> (Vec<Row>, Row) {
+        self.rows.sort_by(|a, b| a.keys.cmp(&b.keys));
+        (self.rows, self.sum)
+    }
 }

@@ -3,7 +3,7 @@
 use std::{
     collections::{HashMap, HashSet},
     path::PathBuf,
-    sync::Arc,
+    sync::{Arc, LazyLock},
 };
 
 use chrono::{DateTime, Utc};
@@ -194,30 +194,6 @@ impl Ledger {
         ledger.unrecorded = ledger.unrecorded.saturating_sub(told);
         ledger
     }
-
-    /// How many completions have an owner whose log is gone.
-    #[must_use]
-    pub fn orphans(&self) -> u64 {
-        self.completions.iter().filter(|completion| completion.orphan).count() as u64
-    }
-
-    /// How many completions stand only in logs that are gone.
-    #[must_use]
-    pub fn kept(&self) -> u64 {
-        self.completions.iter().filter(|completion| completion.kept).count() as u64
-    }
-
-    /// How many completions have no final output in any record.
-    #[must_use]
-    pub fn lower_bound(&self) -> u64 {
-        self.completions.iter().filter(|completion| completion.provisional).count() as u64
-    }
-
-    /// How many completions have no id of their own.
-    #[must_use]
-    pub fn weak_keys(&self) -> u64 {
-        self.completions.iter().filter(|completion| completion.weak).count() as u64
-    }
 }
 
 /// Every record of `accounts`, those of one completion together and its owner's first.
@@ -293,7 +269,7 @@ impl<'a, 'b> Case<'a, 'b> {
             family: root.unwrap_or_else(|| session.clone()),
             session,
             parent: owner.parent.clone().filter(|_| !orphan),
-            kind: kind.unwrap_or_else(|| if orphan { "main" } else { owner.kind }.into()),
+            kind: kind.unwrap_or_else(|| word(if orphan { "main" } else { owner.kind })),
             provisional: usages().all(|usage| usage.provisional),
             at: if orphan { usages().filter_map(|usage| usage.at).min() } else { own.at },
             // What only one of the records says is true of all of them.
@@ -369,6 +345,15 @@ impl<'a> Family<'a> {
         }
         chain
     }
+}
+
+/// The kinds of session that there are.
+pub(super) const KINDS: [&str; 5] = ["main", "fork", "aside", "subagent", "compaction"];
+
+/// A kind as all completions share it.
+fn word(kind: &str) -> Arc<str> {
+    static WORDS: LazyLock<[Arc<str>; 5]> = LazyLock::new(|| KINDS.map(Arc::from));
+    WORDS.iter().find(|word| ***word == *kind).map_or_else(|| kind.into(), Arc::clone)
 }
 
 /// What a completion is known by on every machine.

@@ -12,6 +12,7 @@ pub mod kinship;
 pub mod ledger;
 pub mod lineage;
 mod order;
+pub mod roll;
 mod salvage;
 pub mod sheet;
 mod thread;

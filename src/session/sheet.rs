@@ -6,7 +6,7 @@ use std::{collections::HashMap, sync::Arc};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::ledger::Account;
+use super::ledger::{Account, KINDS};
 use crate::{
     fact::{Claim, Key, Telling, Tokens, Usage},
     format,
@@ -69,9 +69,6 @@ struct Claimed {
 
 /// Input, read from the cache, written to it for five minutes and for an hour, output, reasoning.
 type Counters = [u64; 6];
-
-/// The kinds of session that there are.
-const KINDS: [&str; 5] = ["main", "fork", "aside", "subagent", "compaction"];
 
 const TELLINGS: [Telling; 3] = [Telling::Own, Telling::Folded, Telling::Others];
 

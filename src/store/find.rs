@@ -330,20 +330,32 @@ pub fn generations(path: &Path) -> Vec<PathBuf> {
 /// out only if `whole` sessions are wanted.
 #[must_use]
 pub fn live(logs: Vec<PathBuf>, whole: bool) -> Vec<PathBuf> {
-    let scattered = |path: &Path| {
-        let layout = generational(path).filter(|layout| layout.scattered())?;
+    let known: Vec<Option<&dyn Layout>> = logs.iter().map(|path| generational(path)).collect();
+    let scattered = |layout: Option<&dyn Layout>, path: &Path| {
+        let layout = layout.filter(|layout| layout.scattered())?;
         Some((layout.name_id(path)?, layout.generation(path)?))
     };
     let mut newest: HashMap<String, u128> = HashMap::new();
-    for (id, generation) in logs.iter().filter_map(|path| scattered(path)) {
-        let known = newest.entry(id).or_default();
-        *known = generation.max(*known);
+    if whole {
+        let all = logs.iter().zip(&known).filter_map(|(path, layout)| scattered(*layout, path));
+        for (id, generation) in all {
+            let known = newest.entry(id).or_default();
+            *known = generation.max(*known);
+        }
     }
+    let lives = |path: &Path, layout: Option<&dyn Layout>| match layout {
+        None => true,
+        Some(layout) if layout.scattered() => {
+            !whole
+                || scattered(Some(layout), path)
+                    .is_none_or(|(id, generation)| newest.get(&id) == Some(&generation))
+        }
+        Some(_) => generations(path).last().is_none_or(|last| last == path),
+    };
     logs.into_iter()
-        .filter(|path| match scattered(path) {
-            Some((id, generation)) => !whole || newest.get(&id) == Some(&generation),
-            None => generations(path).last().is_none_or(|last| last == path),
-        })
+        .zip(known)
+        .filter(|(path, layout)| lives(path, *layout))
+        .map(|(path, _)| path)
         .collect()
 }
 
@@ -373,6 +385,7 @@ fn logs_below(root: &Path, depth: usize) -> impl Iterator<Item = PathBuf> {
     let files = WalkDir::new(root)
         .follow_root_links(true)
         .max_depth(depth)
+        .sort_by_file_name() // the order of paths: what is in order already is sorted at once
         .into_iter()
         .filter_map(Result::ok);
     files

@@ -25,4 +25,4 @@ pub use kept::Kept;
 pub use ledger::Part;
 pub use lock::{Held, hold, holder, present};
 pub use recent::Recent;
-pub use shelf::{Mark, Shelf};
+pub use shelf::{Mark, Shelf, leave, left};

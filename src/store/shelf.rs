@@ -30,7 +30,7 @@ const FOOT: u64 = 8 + 8 + 16;
 const LONGEST: u64 = 1 << 30;
 
 /// What tells one state of a file from another without reading it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Mark {
     device: u64,
     inode: u64,
@@ -61,12 +61,21 @@ impl Mark {
         self.size
     }
 
+    /// When it was last written, in nanoseconds since 1970.
+    #[must_use]
+    pub fn written(&self) -> i128 {
+        nanos(self.mtime)
+    }
+
     /// When it last changed in any way, in nanoseconds since 1970.
     #[must_use]
     pub fn changed(&self) -> i128 {
-        let nanos = |(secs, nanos)| i128::from(secs) * 1_000_000_000 + i128::from(nanos);
         nanos(self.mtime).max(nanos(self.ctime))
     }
+}
+
+fn nanos((secs, nanos): (i64, i64)) -> i128 {
+    i128::from(secs) * 1_000_000_000 + i128::from(nanos)
 }
 
 /// Where a piece lies, and of what it is.
@@ -148,7 +157,7 @@ impl Shelf {
         let Some(path) = path.to_str() else { return };
         let mut new = lock(&self.new);
         if matches!(*new, New::Same) {
-            let begun = Writer::begin(&self.path, self.program);
+            let begun = Writer::begin(&self.path, KIND, self.program);
             *new = begun.map_or(New::Lost, |writer| New::Begun(Box::new(writer)));
         }
         let place =
@@ -189,9 +198,11 @@ impl Shelf {
 
 impl Writer {
     /// None where the file cannot be made, or another run is at it.
-    fn begin(path: &Path, program: u128) -> Option<Self> {
+    fn begin(path: &Path, kind: &[u8], program: u128) -> Option<Self> {
         private_folder(path.parent()?).ok()?;
-        let path = path.with_extension("new");
+        let mut new = path.as_os_str().to_owned();
+        new.push(".new");
+        let path = PathBuf::from(new);
         let mut options = OpenOptions::new();
         let options = options.write(true).create(true).truncate(false).mode(0o600);
         let options = options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
@@ -202,7 +213,7 @@ impl Writer {
         fs::metadata(&path).ok().filter(|there| there.ino() == own.ino())?;
         file.set_len(0).ok()?;
         let mut out = BufWriter::with_capacity(64 * 1024, file);
-        out.write_all(KIND).and_then(|()| out.write_all(&program.to_le_bytes())).ok()?;
+        out.write_all(kind).and_then(|()| out.write_all(&program.to_le_bytes())).ok()?;
         Some(Self { path, out, at: HEAD, places: Vec::new() })
     }
 
@@ -226,6 +237,34 @@ impl Writer {
     fn give_up(&self) {
         let _ = fs::remove_file(&self.path);
     }
+}
+
+/// What a file of one piece begins with.
+const SINGLE: &[u8; 24] = b"sessctl usage roll 1\n\0\0\n";
+
+/// Leaves one piece in a file of its own, if that can be written.
+pub fn leave(path: &Path, program: &str, piece: &[u8]) {
+    let program = XxHash3_128::oneshot(program.as_bytes());
+    let Some(mut writer) = Writer::begin(path, SINGLE, program) else { return };
+    let written = writer.out.write_all(&digest(program, HEAD, piece).to_le_bytes());
+    let written = written.and_then(|()| writer.out.write_all(piece));
+    let written = written.and_then(|()| writer.out.flush());
+    if written.and_then(|()| fs::rename(&writer.path, path)).is_err() {
+        writer.give_up();
+    }
+}
+
+/// The piece that `program` left.
+#[must_use]
+pub fn left(path: &Path, program: &str) -> Option<Vec<u8>> {
+    let program = XxHash3_128::oneshot(program.as_bytes());
+    let there = fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.len() < LONGEST);
+    let mut bytes = if there { fs::read(path).ok()? } else { return None };
+    let head = [&SINGLE[..], &program.to_le_bytes()].concat();
+    let (found, piece) = bytes.split_at_checked(head.len() + 16)?;
+    let sound = found == [&head[..], &digest(program, HEAD, piece).to_le_bytes()].concat();
+    bytes.drain(..head.len() + 16);
+    sound.then_some(bytes)
 }
 
 /// The list of pieces in a file that `program` wrote.

@@ -11,13 +11,15 @@ use std::{
 
 use rayon::prelude::*;
 
-use crate::home::{Home, PI_FOLDER, PI_NAME, Ran, ran};
+use crate::home::{Home, PI_FOLDER, PI_NAME, Ran, ran, word};
 
 const INDEX: &str = ".local/state/sessctl/usage.index";
+const ROLL: &str = ".local/state/sessctl/usage.roll";
 
 /// Views that together tell everything that is told of an account.
-const VIEWS: [&[&str]; 3] = [
-    &["usage", "store", "--json", "--by", "session", "--by", "kind", "--include-forks"],
+const VIEWS: [&[&str]; 4] = [
+    &["usage", "--store", "store", "--json", "--by", "session", "--by", "kind", "--by", "model"],
+    &["usage", "--store", "store", "--by", "day", "--since", "2026-11-29T16:20:00Z", "--cost"],
     &["usage", "store", "--ledger", "ledger.ndjson", "--with-paths", "--json"],
     &["usage", "store", "--reconcile", "--json"],
 ];
@@ -56,10 +58,11 @@ fn same(home: &Home, what: &str) {
 
 /// Whether a run takes everything from the index: then it writes none.
 fn is_served(home: &Home, args: &[&str]) -> bool {
-    let state = || fs::metadata(home.path(INDEX)).map(|meta| (meta.ino(), meta.mtime_nsec())).ok();
-    let before = state();
+    let state = |name| fs::metadata(home.path(name)).map(|meta| (meta.ino(), meta.mtime_nsec()));
+    let states = || [INDEX, ROLL].map(|name| state(name).ok());
+    let before = states();
     assert_eq!(told(&mut usage(home, args)).0, 0);
-    before.is_some() && state() == before
+    before[0].is_some() && states() == before
 }
 
 /// Every set of fixtures that has logs.
@@ -158,8 +161,11 @@ fn every_set_of_logs_counts_the_same_with_and_without_the_index() {
                 let _ = fs::remove_dir_all(home.path("store"));
                 home.copy_folder(&set, "store");
                 wait();
-                told(&mut usage(&home, VIEWS[0]));
-                served += usize::from(is_served(&home, VIEWS[0]));
+                for view in [VIEWS[0], VIEWS[3]] {
+                    told(&mut usage(&home, view));
+                    served += usize::from(is_served(&home, view));
+                }
+                assert!(home.path(ROLL).exists());
                 let all = logs(&home);
                 assert!(!all.is_empty());
                 for (nth, path) in all.iter().enumerate() {
@@ -175,7 +181,11 @@ fn every_set_of_logs_counts_the_same_with_and_without_the_index() {
             served
         })
         .sum();
-    assert_eq!(served, 7 * CHANGES.len(), "sets whose second reading was served from the index");
+    assert_eq!(
+        served,
+        7 * CHANGES.len() * 2,
+        "sets whose second reading was served from the index"
+    );
 }
 
 #[test]
@@ -238,18 +248,56 @@ fn whatever_is_wrong_with_the_index_nothing_else_is_counted() {
         damaged.push(other);
     }
     damaged.extend([0, 1, 39, 40, index.len() - 1].map(|len| index[..len].to_vec()));
-    let count = damaged.len();
-    let state = |nth: usize| home.path(&format!("state-{nth}"));
-    damaged.into_par_iter().enumerate().for_each(|(nth, bytes)| {
-        let state = state(nth);
+    let roll = fs::read(home.path(ROLL)).unwrap();
+    assert!((100..1000).contains(&roll.len()), "{}", roll.len());
+    let damaged = damaged.into_iter().map(|bytes| ("usage.index", &index, bytes));
+    // The same of what it all came to; no index lies beside it.
+    let mut others: Vec<Vec<u8>> =
+        (0..roll.len()).step_by(3).map(|len| roll[..len].to_vec()).collect();
+    for at in 0..roll.len() {
+        let mut other = roll.clone();
+        other[at] ^= if at % 2 == 0 { 1 } else { 0x80 };
+        others.push(other);
+    }
+    others.extend([[&roll[..], b"\0"].concat(), [&roll[..], &roll[..]].concat()]);
+    let others = others.into_iter().map(|bytes| ("usage.roll", &roll, bytes));
+    let damaged: Vec<_> = damaged.chain(others).collect();
+    damaged.into_par_iter().enumerate().for_each(|(nth, (name, whole, bytes))| {
+        let state = home.path(&format!("state-{nth}"));
         fs::create_dir(&state).unwrap();
-        fs::write(state.join("usage.index"), bytes).unwrap();
+        fs::write(state.join(name), bytes).unwrap();
         let have = told(usage(&home, args).env("SESSCTL_STATE_DIR", &state));
-        assert!(have == want, "damage {nth} of {count}: {have:?}");
+        assert!(have == want, "damage {nth} of {name}: {have:?}");
         // And it is a whole one again.
-        assert_eq!(fs::read(state.join("usage.index")).unwrap(), index, "damage {nth}");
+        assert_eq!(fs::read(state.join(name)).unwrap(), *whole, "damage {nth}");
         fs::remove_dir_all(&state).unwrap();
     });
+}
+
+#[test]
+fn a_parent_that_turns_up_elsewhere_is_seen() {
+    let home = Home::new();
+    let parent = home.copy("pi/pi-1.6.0-plain-3-turns.jsonl", "elsewhere/parent.jsonl");
+    fs::create_dir(home.path("store")).unwrap();
+    home.report(0, &["fork", word(&parent), "--out", "store/child.jsonl"]);
+    let text = fs::read(&parent).unwrap();
+    fs::remove_file(&parent).unwrap();
+    let args = ["usage", "--store", "store", "--json", "--by", "session"];
+    let count = |args: &[&str]| {
+        let (_, out, _) = told(&mut usage(&home, args));
+        serde_json::from_str::<serde_json::Value>(&out).unwrap()["completions"].as_u64().unwrap()
+    };
+    wait();
+    assert_eq!([count(&args), count(&args)], [3, 3]);
+    assert!(is_served(&home, &args));
+    for place in [parent.clone(), home.path(&format!("store/{PI_NAME}"))] {
+        fs::write(&place, &text).unwrap();
+        let plain = count(&[&args[..], &["--no-cache"]].concat());
+        assert_eq!([count(&args), count(&args)], [plain, plain], "{}", place.display());
+        assert_eq!(plain, if place == parent { 0 } else { 3 }, "{}", place.display());
+        fs::remove_file(&place).unwrap();
+        assert_eq!(count(&args), 3);
+    }
 }
 
 #[test]
@@ -267,7 +315,7 @@ fn without_a_place_for_the_index_there_is_none() {
     }
     // What lies in its place is not followed or waited for.
     fs::create_dir_all(home.path("odd/usage.index")).unwrap();
-    std::os::unix::fs::symlink(home.path("file"), home.path("odd/usage.new")).unwrap();
+    std::os::unix::fs::symlink(home.path("file"), home.path("odd/usage.index.new")).unwrap();
     assert_eq!(told(usage(&home, args).env("SESSCTL_STATE_DIR", home.path("odd"))), want);
     assert_eq!(fs::read_to_string(home.path("file")).unwrap(), "no folder");
 }

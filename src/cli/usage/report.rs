@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::table;
@@ -121,7 +121,7 @@ impl Totals {
     }
 }
 
-#[derive(Serialize, JsonSchema)]
+#[derive(Clone, Copy, Serialize, Deserialize, JsonSchema)]
 pub(super) struct Copied {
     pub records: u64,
     pub total: u64,

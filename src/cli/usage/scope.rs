@@ -11,7 +11,7 @@ use rayon::prelude::*;
 
 use super::{
     Args,
-    cache::{Cache, is_foreign},
+    cache::{Cache, Whole, is_foreign},
     keep::Keep,
 };
 use crate::{
@@ -33,11 +33,11 @@ const HIGHEST: usize = 64;
 /// The logs of one run.
 pub(super) struct Scope {
     /// Files that are named one by one; each must be a session's.
-    named: Vec<PathBuf>,
+    named: Vec<Marked>,
     /// Files of the folders and stores that are asked for; what is no session does not matter.
-    listed: Vec<PathBuf>,
+    listed: Vec<Marked>,
     /// Files among which derived sessions and owners are looked for.
-    around: Vec<PathBuf>,
+    around: Vec<Marked>,
     /// Whether completions whose owner's log is gone are counted: in folders and stores.
     pub adopts: bool,
     /// The stores that `listed` and `around` are of.
@@ -70,9 +70,9 @@ impl Scope {
     /// Leaves out logs that nobody wrote to since. What they would tell of owners is not missed: nothing in them was
     /// paid later.
     pub fn touched_since(&mut self, since: Option<DateTime<Utc>>) {
-        let since = since.map(std::time::SystemTime::from);
-        self.listed.retain(|path| {
-            let touched = path.metadata().and_then(|meta| meta.modified()).ok();
+        let since = since.and_then(|since| since.timestamp_nanos_opt()).map(i128::from);
+        self.listed.retain(|(_, mark)| {
+            let touched = mark.map(|mark| mark.written());
             touched.is_none() || touched >= since
         });
         self.adopts = false;
@@ -80,7 +80,7 @@ impl Scope {
 
     pub fn of(run: &Run, args: &Args) -> Result<Self> {
         if args.what.is_empty() {
-            let listed = live(run.store.logs(), false);
+            let listed = marked(live(run.store.logs(), false));
             let stores = [vec![run.store.clone()], Vec::new()];
             return Ok(Self {
                 named: Vec::new(),
@@ -98,7 +98,7 @@ impl Scope {
             if path.is_dir() {
                 std::fs::read_dir(path).map_err(Error::io("read", path))?;
                 let store = Store::of(run.env.absolute(path));
-                listed.extend(live(store.logs(), false));
+                listed.extend(marked(live(store.logs(), false)));
                 stores[0].push(store);
                 adopts = true;
                 continue;
@@ -108,51 +108,66 @@ impl Scope {
             let client = Glance::at(&found).and_then(|glance| glance.client());
             if !args.own || client.is_some_and(|client| client.layout().scattered()) {
                 let store = Store::around(&found);
-                around.extend(live(store.logs(), false));
+                around.extend(marked(live(store.logs(), false)));
                 stores[1].push(store);
             }
-            named.push(found);
+            named.extend(marked(vec![found]));
         }
         Ok(Self { named, listed, around, adopts, stores })
     }
 
-    /// Every log that matters, read; those that are not asked for only tell who owns what. Beside them how many
-    /// sessions in folders could not be read.
+    /// What tells whether this is all that there was in an earlier run, and nothing of it has changed: where whole stores
+    /// are counted, so that all of it lies in the files at hand.
+    pub fn whole(&self, args: &Args, cache: &Cache) -> Option<Whole> {
+        let plain = args.what.is_empty() && self.adopts && !args.keep && !args.reconcile;
+        if !plain {
+            return None;
+        }
+        cache.whole(&self.listed, (args.own, args.include_forks))
+    }
+
+    /// The files of the folders and stores that are asked for.
+    pub fn listed(&self) -> Vec<Marked> {
+        self.listed.clone()
+    }
+
+    /// Every log that matters, read; those that are not asked for only tell who owns what.
     pub fn accounts(
         self,
         run: &Run,
         args: &Args,
         depth: Depth,
+        cache: Option<&Cache>,
         quiet: bool,
-    ) -> Result<(Vec<Account>, usize)> {
+    ) -> Result<Read> {
         let all = self.named.len() + self.listed.len() + self.around.len();
         let progress = Progress::new(all, "logs", quiet);
-        // What does not count is not written down, and nobody asks for it often.
-        let cache = Cache::of(run).filter(|_| !args.no_cache && depth != Depth::Refusals);
         let look = |(path, mark): &Marked, named| -> Result<(PathBuf, Account)> {
-            let account = depth.account(path, *mark, named, cache.as_ref(), run);
+            let account = depth.account(path, *mark, named, cache, run);
             progress.step();
             Ok((path.clone(), account?))
         };
         let read = |marked: &Marked| look(marked, false);
         let mut seen = HashSet::new();
-        let mut new = |paths: Vec<PathBuf>| -> Vec<PathBuf> {
-            paths.into_iter().filter(|path| seen.insert(path.clone())).collect()
+        let mut new = |files: Vec<Marked>| -> Vec<Marked> {
+            files.into_iter().filter(|(path, _)| seen.insert(path.clone())).collect()
         };
         let [named, listed, around] = [self.named, self.listed, self.around].map(&mut new);
-        let [named, listed, around] = [named, listed, around].map(marked);
         let [listed, around] = [listed, around].map(largest_first);
         let mut accounts: Vec<(PathBuf, Account)> =
             named.par_iter().map(|marked| look(marked, true)).collect::<Result<_>>()?;
         let listed: Vec<Result<(PathBuf, Account)>> =
             listed.par_iter().with_max_len(1).map(read).collect();
-        let mut unread = 0;
+        let (mut unread, mut lasting, mut gone_parents) = (0, true, Vec::new());
         for account in listed {
             match account {
                 Ok(account) => accounts.push(account),
                 // Folders hold other files too.
                 Err(Error::Damaged(finding)) if is_foreign(&finding) => {}
-                Err(_) => unread += 1,
+                Err(error) => {
+                    lasting &= matches!(error, Error::Damaged(_));
+                    unread += 1;
+                }
             }
         }
         let around: Vec<(PathBuf, Account)> =
@@ -185,13 +200,12 @@ impl Scope {
                 find_parent_among(run, parent, Some(path), &mut stores).ok()
             };
             let known = |found: &PathBuf| accounts.iter().any(|(path, _)| path == found);
+            lasting &= found.is_none();
+            gone_parents.push((parent.as_ref().into(), path.clone()));
             let owner = found.filter(|found| !known(found));
             let owner = owner.and_then(|found| read(&(found.clone(), Mark::of(&found))).ok());
             sessions.extend(owner.iter().map(|(_, account)| Arc::clone(&account.session)));
             accounts.extend(owner);
-        }
-        if let Some(cache) = cache {
-            cache.close();
         }
         if let Some(keep) = keep.filter(|_| depth != Depth::Refusals) {
             keep.keep(&accounts)?;
@@ -213,12 +227,22 @@ impl Scope {
         let mut accounts: Vec<Account> = accounts.into_iter().map(|(_, account)| account).collect();
         kinship::align(&mut accounts);
         kinship::hear_children(&mut accounts, !args.own);
-        Ok((accounts, unread))
+        Ok(Read { accounts, unread, parents: lasting.then_some(gone_parents) })
     }
 }
 
+/// What was read.
+pub(super) struct Read {
+    pub accounts: Vec<Account>,
+    /// How many sessions in folders could not be read.
+    pub unread: usize,
+    /// Parents that no log is known of, with the logs that name them, where nothing else but the files of the stores
+    /// was looked at.
+    pub parents: Option<Vec<(String, PathBuf)>>,
+}
+
 /// A file, and the state that it was seen in.
-type Marked = (PathBuf, Option<Mark>);
+pub(super) type Marked = (PathBuf, Option<Mark>);
 
 fn marked(paths: Vec<PathBuf>) -> Vec<Marked> {
     let marked = |path: PathBuf| (Mark::of(&path), path);

@@ -1,0 +1,280 @@
+//! The completions of a ledger as they are left to the next run over the same files: each as far as sums need it.
+
+use std::{borrow::Cow, collections::HashMap, sync::Arc};
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use super::ledger::Completion;
+use crate::{fact::Tokens, format};
+
+/// The completions of some files, together where they have much in common.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Roll<'a> {
+    #[serde(borrow)]
+    groups: Vec<Group<'a>>,
+    /// The completions of all groups, one behind the other.
+    #[serde(borrow)]
+    packed: Cow<'a, [u8]>,
+}
+
+/// What some completions have in common.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+struct Common<'a> {
+    client: &'a str,
+    session: &'a str,
+    family: &'a str,
+    kind: &'a str,
+    provider: Option<&'a str>,
+    model: Option<&'a str>,
+    tier: Option<&'a str>,
+    cwd: Option<&'a str>,
+}
+
+/// It, and of how many.
+type Group<'a> = (Common<'a>, u64);
+
+/// A completion begins with what is so of it.
+const TIMED: u64 = 1;
+const WEAK: u64 = 2;
+const ORPHAN: u64 = 4;
+const PROVISIONAL: u64 = 8;
+/// It has a time finer than milliseconds.
+const FINE: u64 = 16;
+/// It has a cost.
+const COSTED: u64 = 32;
+/// It has more counters than input, reading from the cache and output.
+const MORE: u64 = 64;
+
+impl<'a> Roll<'a> {
+    /// The roll of a ledger's completions.
+    #[must_use]
+    pub fn of(completions: &'a [Completion]) -> Self {
+        let mut groups: HashMap<Common<'a>, Vec<&Completion>> = HashMap::new();
+        for completion in completions {
+            groups.entry(Common::of(completion)).or_default().push(completion);
+        }
+        let mut groups: Vec<_> = groups.into_iter().collect();
+        groups.sort_by(|(a, _), (b, _)| a.cmp(b));
+        let mut roll = Self::default();
+        let mut packed = Vec::new();
+        for (common, mut members) in groups {
+            roll.groups.push((common, members.len() as u64));
+            members.sort_by_key(|completion| completion.at);
+            let mut last = 0;
+            for completion in members {
+                write(completion, &mut last, &mut packed);
+            }
+        }
+        Self { packed: packed.into(), ..roll }
+    }
+
+    /// Hands on every completion; without its time unless `timed`, since that takes some. None where it is no roll that
+    /// this version made.
+    pub fn each(&self, timed: bool, visit: &mut dyn FnMut(&Completion)) -> Option<()> {
+        let mut rest = &self.packed[..];
+        for (common, count) in &self.groups {
+            let mut completion = common.completion()?;
+            let mut last = 0;
+            for _ in 0..*count {
+                read(&mut rest, &mut last, timed, &mut completion)?;
+                visit(&completion);
+            }
+        }
+        rest.is_empty().then_some(())
+    }
+}
+
+impl<'a> Common<'a> {
+    fn of(completion: &'a Completion) -> Self {
+        Self {
+            client: completion.client,
+            session: &completion.session,
+            family: &completion.family,
+            kind: &completion.kind,
+            provider: completion.provider.as_deref(),
+            model: completion.model.as_deref(),
+            tier: completion.tier.as_deref(),
+            cwd: completion.cwd.as_deref(),
+        }
+    }
+
+    /// A completion that has it, and nothing of its own.
+    fn completion(&self) -> Option<Completion> {
+        Some(Completion {
+            client: format::by_name(self.client)?.name(),
+            session: self.session.into(),
+            family: self.family.into(),
+            kind: self.kind.into(),
+            provider: self.provider.map(Arc::from),
+            model: self.model.map(Arc::from),
+            tier: self.tier.map(Arc::from),
+            cwd: self.cwd.map(Arc::from),
+            ..Completion::default()
+        })
+    }
+}
+
+/// Writes what a completion has of its own. Times are steps from the one before, in milliseconds.
+fn write(completion: &Completion, last: &mut i64, out: &mut Vec<u8>) {
+    let Tokens { input, cache_read, cache_write_5m, cache_write_1h, output, reasoning } =
+        completion.tokens;
+    let more = [cache_write_5m, cache_write_1h, reasoning];
+    let fine = completion.at.map_or(0, |at| at.timestamp_subsec_nanos() % 1_000_000);
+    let flags = [
+        (completion.at.is_some(), TIMED),
+        (completion.weak, WEAK),
+        (completion.orphan, ORPHAN),
+        (completion.provisional, PROVISIONAL),
+        (fine > 0, FINE),
+        (completion.cost_recorded.is_some(), COSTED),
+        (more != [0; 3], MORE),
+    ];
+    put(flags.iter().filter(|(is, _)| *is).map(|(_, flag)| flag).sum(), out);
+    if let Some(at) = completion.at {
+        let millis = at.timestamp_millis();
+        let step = millis.wrapping_sub(*last);
+        put(((step << 1) ^ (step >> 63)).cast_unsigned(), out);
+        *last = millis;
+    }
+    if fine > 0 {
+        put(fine.into(), out);
+    }
+    let more = if more == [0; 3] { &[][..] } else { &more };
+    let numbers = [input, cache_read, output].into_iter();
+    numbers
+        .chain(more.iter().copied())
+        .chain(completion.cost_recorded)
+        .for_each(|number| put(number, out));
+}
+
+/// Reads it again into `completion`, which has the rest already.
+#[inline]
+fn read(rest: &mut &[u8], last: &mut i64, timed: bool, completion: &mut Completion) -> Option<()> {
+    let flags = take(rest)?;
+    completion.at = None;
+    if flags & TIMED != 0 {
+        let step = take(rest)?;
+        *last = last.wrapping_add((step >> 1).cast_signed() ^ -(step & 1).cast_signed());
+    }
+    let fine = if flags & FINE != 0 { u32::try_from(take(rest)?).ok()? } else { 0 };
+    if timed && flags & TIMED != 0 {
+        completion.at = Some(instant(*last, fine)?);
+    }
+    completion.weak = flags & WEAK != 0;
+    completion.orphan = flags & ORPHAN != 0;
+    completion.provisional = flags & PROVISIONAL != 0;
+    let [input, cache_read, output] = [take(rest)?, take(rest)?, take(rest)?];
+    completion.tokens = Tokens { input, cache_read, output, ..Tokens::default() };
+    if flags & MORE != 0 {
+        completion.tokens.cache_write_5m = take(rest)?;
+        completion.tokens.cache_write_1h = take(rest)?;
+        completion.tokens.reasoning = take(rest)?;
+    }
+    completion.cost_recorded = if flags & COSTED != 0 { Some(take(rest)?) } else { None };
+    Some(())
+}
+
+fn instant(millis: i64, fine: u32) -> Option<DateTime<Utc>> {
+    let within = u32::try_from(millis.rem_euclid(1000)).ok()? * 1_000_000;
+    DateTime::from_timestamp(millis.div_euclid(1000), within.checked_add(fine)?)
+}
+
+/// Writes a number, seven bits a byte, the lowest first; the highest bit says that more follow.
+fn put(mut number: u64, out: &mut Vec<u8>) {
+    while number > 0x7F {
+        out.push(number.to_le_bytes()[0] | 0x80);
+        number >>= 7;
+    }
+    out.push(number.to_le_bytes()[0]);
+}
+
+#[inline]
+fn take(rest: &mut &[u8]) -> Option<u64> {
+    let mut number = 0;
+    for shift in (0..64).step_by(7) {
+        let (byte, behind) = rest.split_first()?;
+        *rest = behind;
+        number |= u64::from(byte & 0x7F) << shift;
+        if byte & 0x80 == 0 {
+            return Some(number);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::TimeDelta;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn completion() -> impl Strategy<Value = Completion> {
+        let number = || prop_oneof![Just(0), 0..200_u64, any::<u64>()];
+        let time = prop_oneof![
+            Just(None),
+            (0..4_000_000_000_000_i64).prop_map(DateTime::from_timestamp_millis),
+            (any::<i32>(), 0..1_999_999_999_u32).prop_map(
+                |(secs, nanos)| DateTime::from_timestamp(secs.into(), nanos % 1_000_000_000)
+            ),
+            Just(Some(DateTime::<Utc>::MAX_UTC - TimeDelta::nanoseconds(999_999))),
+            Just(Some(DateTime::<Utc>::MIN_UTC)),
+        ];
+        let word =
+            || prop_oneof![Just(None), Just(Some(Arc::from("a"))), Just(Some(Arc::from("bb")))];
+        let words = (word(), word(), word(), word(), word(), 0..5_usize);
+        let flags = any::<[bool; 3]>();
+        (words, prop::array::uniform6(number()), time, prop::option::of(number()), flags).prop_map(
+            |((session, kind, model, tier, cwd, client), tokens, at, cost, flags)| {
+                let [input, cache_read, short, long, output, reasoning] = tokens;
+                Completion {
+                    client: format::ALL[client].name(),
+                    session: session.clone().unwrap_or_default(),
+                    family: session.unwrap_or_default(),
+                    kind: kind.unwrap_or_default(),
+                    provider: model.clone(),
+                    model,
+                    tier,
+                    cwd,
+                    tokens: Tokens {
+                        input,
+                        cache_read,
+                        cache_write_5m: short,
+                        cache_write_1h: long,
+                        output,
+                        reasoning,
+                    },
+                    at,
+                    cost_recorded: cost,
+                    weak: flags[0],
+                    orphan: flags[1],
+                    provisional: flags[2],
+                    ..Completion::default()
+                }
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn what_a_roll_was_made_of_comes_out_of_it(
+            completions in prop::collection::vec(completion(), 0..20),
+        ) {
+            let roll = Roll::of(&completions);
+            let told = |completion: &Completion| format!("{completion:?}");
+            let mut have = Vec::new();
+            prop_assert!(roll.each(true, &mut |one| have.push(told(one))).is_some());
+            let mut want: Vec<String> = completions.iter().map(told).collect();
+            have.sort();
+            want.sort();
+            prop_assert_eq!(have, want);
+            // A roll that was cut is none.
+            let mut cut = roll.clone();
+            if cut.packed.to_mut().pop().is_some() {
+                let read = cut.each(true, &mut |_| {});
+                prop_assert_eq!(read, None);
+            }
+        }
+    }
+}
