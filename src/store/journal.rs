@@ -4,7 +4,7 @@
 use std::{
     fs::{self, File, OpenOptions},
     io::{Read, Seek},
-    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
+    os::unix::fs::{MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
 };
 
@@ -12,7 +12,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::append::write_whole;
+use super::{append::write_whole, shelf::private_folder};
 use crate::error::{Error, Result};
 
 /// How far an operation came.
@@ -170,8 +170,7 @@ impl Drop for Lock {
 /// A file of ours, made if it is not there, and locked until it is dropped.
 pub(super) fn open_locked(path: &Path) -> Result<File> {
     if let Some(folder) = path.parent() {
-        let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
-        made.map_err(Error::io("make", folder))?;
+        private_folder(folder).map_err(Error::io("make", folder))?;
     }
     let file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path);
     let file = file.map_err(Error::io("write", path))?;

@@ -2,15 +2,15 @@
 //! left behind can be taken back.
 
 use std::{
-    fs::{self, DirBuilder, OpenOptions},
+    fs::{self, OpenOptions},
     io::{self, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
 };
 
 use serde::{Deserialize, Serialize};
 
-use super::{append, create::sync_folder, holder, journal::Journal};
+use super::{append, create::sync_folder, holder, journal::Journal, shelf::private_folder};
 use crate::{
     error::{Error, Result},
     log::Stamp,
@@ -47,7 +47,7 @@ impl Undo {
         text.push(b'\n');
         text.extend_from_slice(bytes);
         let folder = self.place.parent().unwrap_or(Path::new("."));
-        DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed())?;
+        private_folder(folder).map_err(failed())?;
         let mut options = OpenOptions::new();
         let file = options.write(true).create(true).truncate(true).mode(0o600).open(&self.place);
         file.and_then(|mut file| file.write_all(&text).and_then(|()| file.sync_data()))
