@@ -18,6 +18,10 @@ const BATCH: u64 = 1024 * 1024;
 /// How much is read and written at once.
 const STEP: u64 = 512 * 1024;
 
+/// One step in so many is read back. What was written is known; that the system put it where it belongs is what reading
+/// back shows, and a file that went wrong would not go wrong in one step alone.
+const SAMPLE: u64 = 16;
+
 /// How much of the new lines is kept in memory.
 const HELD: usize = 4 * 1024 * 1024;
 
@@ -137,16 +141,16 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Writes everything to `out`, an empty file, plain, and proves it: each step is read back as it was written, and what
-    /// is copied is what stood there when the source was read. An error of the source, of writing, or that of a proof
-    /// which does not hold.
+    /// Writes everything to `out`, an empty file, plain, and proves it: what is copied is what stood there when the source
+    /// was read, and what is new and samples of the rest are read back as they were written. An error of the source, of
+    /// writing, or that of a proof which does not hold.
     pub fn write_proved(&self, out: &File, path: &Path) -> Result<()> {
-        let mut proof = Proof { out, path, at: 0, step: Vec::new(), back: Vec::new() };
+        let mut proof = Proof { out, path, at: 0, steps: 0, step: Vec::new(), back: Vec::new() };
         for piece in &self.pieces {
             match piece {
                 Piece::New(range) => {
                     for step in steps(range) {
-                        proof.add(&self.new.slice(step)?)?;
+                        proof.write(&self.new.slice(step)?, true)?;
                     }
                 }
                 Piece::Copied(lines) => {
@@ -211,41 +215,45 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// A file that is written and read back.
+/// A file that is written, and read back in part.
 struct Proof<'a> {
     out: &'a File,
     path: &'a Path,
     at: u64,
+    /// How many were copied.
+    steps: u64,
     /// What is copied.
     step: Vec<u8>,
     back: Vec<u8>,
 }
 
 impl Proof<'_> {
-    fn add(&mut self, bytes: &[u8]) -> Result<()> {
+    fn copy(&mut self, source: &Log, lines: Range<usize>) -> Result<()> {
+        let mut step = std::mem::take(&mut self.step);
+        source.fill(source.range(lines.clone()), &mut step)?;
+        // Before it is written: nothing else is ever handed to the system.
+        if !source.are(lines, &step) {
+            return Err(source.changed());
+        }
+        self.write(&step, self.steps.is_multiple_of(SAMPLE))?;
+        self.steps += 1;
+        self.step = step;
+        Ok(())
+    }
+
+    /// Writes `bytes`, and reads them back if that is wanted.
+    fn write(&mut self, bytes: &[u8], back: bool) -> Result<()> {
         let mut out = self.out;
         out.write_all(bytes).map_err(Error::io("write", self.path))?;
-        self.read_back(bytes.len())?;
-        if self.back == bytes { Ok(()) } else { Err(self.fails("it has other bytes")) }
-    }
-
-    fn copy(&mut self, source: &Log, lines: Range<usize>) -> Result<()> {
-        source.fill(source.range(lines.clone()), &mut self.step)?;
-        let mut out = self.out;
-        out.write_all(&self.step).map_err(Error::io("write", self.path))?;
-        self.read_back(self.step.len())?;
-        if source.are(lines.clone(), &self.back) {
-            return Ok(());
+        if back {
+            self.back.resize(bytes.len(), 0);
+            let read = self.out.read_exact_at(&mut self.back, self.at);
+            read.map_err(Error::io("read again", self.path))?;
+            if self.back != bytes {
+                return Err(self.fails("it has other bytes"));
+            }
         }
-        let stands = source.are(lines, &self.step);
-        Err(if stands { self.fails("it has other bytes") } else { source.changed() })
-    }
-
-    fn read_back(&mut self, len: usize) -> Result<()> {
-        self.back.resize(len, 0);
-        let read = self.out.read_exact_at(&mut self.back, self.at);
-        read.map_err(Error::io("read again", self.path))?;
-        self.at += len as u64;
+        self.at += bytes.len() as u64;
         Ok(())
     }
 

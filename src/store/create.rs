@@ -171,6 +171,11 @@ fn make_folders(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(made)
 }
 
+/// A folder of ours, made if it is not there.
+pub(super) fn private_folder(folder: &Path) -> io::Result<()> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
 /// Makes the names in a folder durable.
 pub(super) fn sync_folder(folder: &Path) -> Result<()> {
     let synced = File::open(folder).and_then(|folder| folder.sync_all());

@@ -12,7 +12,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{append::write_whole, shelf::private_folder};
+use super::{append::write_whole, create::private_folder};
 use crate::error::{Error, Result};
 
 /// How far an operation came.

@@ -8,7 +8,7 @@ use std::{
     collections::{HashMap, HashSet},
     fs::{self, File, OpenOptions},
     io::{self, BufWriter, Write},
-    os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt},
+    os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
 };
@@ -16,6 +16,8 @@ use std::{
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use twox_hash::{XxHash3_64, XxHash3_128};
+
+use super::create::private_folder;
 
 /// What it begins with; the number is that of this form.
 const KIND: &[u8; 24] = b"sessctl usage index 1\n\0\n";
@@ -306,11 +308,6 @@ fn read(file: &File, at: u64, len: u64) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; usize::try_from(len).map_err(io::Error::other)?];
     file.read_exact_at(&mut bytes, at)?;
     Ok(bytes)
-}
-
-/// A folder of ours, made if it is not there.
-pub(super) fn private_folder(folder: &Path) -> io::Result<()> {
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
 fn lock<T>(shared: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

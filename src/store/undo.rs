@@ -10,7 +10,12 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{append, create::sync_folder, holder, journal::Journal, shelf::private_folder};
+use super::{
+    append,
+    create::{private_folder, sync_folder},
+    holder,
+    journal::Journal,
+};
 use crate::{
     error::{Error, Result},
     log::Stamp,
