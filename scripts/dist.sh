@@ -21,11 +21,18 @@ case $target in
     ;;
 esac
 [ "$missing" = 0 ] || exit 1
-cargo build --release --locked --target "$target"
+# This machine's own is the usual release build, which is often there already.
+if [ "$target" = "$host" ]; then
+    cargo build --release --locked
+    built=target/release/sessctl
+else
+    cargo build --release --locked --target "$target"
+    built=target/$target/release/sessctl
+fi
 name=sessctl-$version-$target
 out=target/dist/$name
 rm -rf "$out"
-install -Dm755 "target/$target/release/sessctl" "$out/bin/sessctl"
+install -Dm755 "$built" "$out/bin/sessctl"
 for page in man/*.1; do install -Dm644 "$page" "$out/share/man/man1/${page##*/}"; done
 # These let the program answer, which knows the sessions as well.
 install -Dm644 completions/live/sessctl.bash "$out/share/bash-completion/completions/sessctl"
