@@ -11,6 +11,7 @@ use std::{
 use chrono::{DateTime, Utc};
 use rayon::prelude::*;
 use sessctl::{
+    fact::Usage,
     finding::{Code, Severity},
     format::Birth,
     log::{Encoding, Log},
@@ -122,8 +123,15 @@ fn seen(bytes: &[u8], forks: bool) -> Result<Seen, String> {
     };
     // What is only counted is counted as what is read.
     let ledger = Log::spool(Cursor::new(bytes)).and_then(|log| Session::read_ledger(log, None));
+    // A ledger takes the records of an answer in parts as one.
     let spent = |session: &Session| -> u64 {
-        session.facts.usages.iter().map(|usage| usage.tokens.total()).sum()
+        let mut usages: Vec<Usage> = Vec::new();
+        for usage in &session.facts.usages {
+            if !usages.last_mut().is_some_and(|last| last.absorb(usage)) {
+                usages.push(usage.clone());
+            }
+        }
+        usages.iter().map(|usage| usage.tokens.total()).sum()
     };
     let (full, scan) = (spent(&session), ledger.map(|ledger| spent(&ledger)).map_err(failed)?);
     if full != scan {
