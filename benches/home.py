@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """A home with logs of three clients, of a given size, and what was paid in it.
 
-    benches/home.py FOLDER [MEGABYTES]
+    benches/home.py FOLDER [MEGABYTES [CLIENT]]
 
 Claude Code 60 %, Codex 30 %, pi 10 % of the bytes; a few sessions hold most of them. Answers of Claude Code stand on
-several lines, early ones with a placeholder for the output; forks hold their parent's records again. Prints the sums
-of all completions as JSON. The same arguments give the same bytes.
+several lines, early ones with a placeholder for the output; forks hold their parent's records again. With CLIENT
+(claude, codex, pi) all bytes are one session of that client. Prints the sums of all completions as JSON. The same
+arguments give the same bytes.
 """
 import json
 import math
@@ -47,7 +48,7 @@ class Home:
                 out.write(json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n")
         return os.path.getsize(path)
 
-    def claude(self, size):
+    def claude(self, size, alone=False):
         session, project = self.id(), "-home-ada-p%d" % (self.made % 20)
         lines, written, parent, nth = [], 0, None, 0
 
@@ -74,13 +75,13 @@ class Home:
                 add("user", {"role": "user", "content": [{"type": "tool_result", "tool_use_id": blocks[1]["id"], "content": self.said(1500)}]},
                     toolUseResult={"stdout": self.said(1500), "stderr": "", "interrupted": False})
         done = self.write(".claude/projects/%s/%s.jsonl" % (project, session), lines)
-        if self.random.random() < 0.2:
+        if not alone and self.random.random() < 0.2:
             child = self.id()
             copies = [{**line, "sessionId": child, "forkedFrom": {"sessionId": session, "messageUuid": line["uuid"]}} for line in lines[:len(lines) // 2]]
             done += self.write(".claude/projects/%s/%s.jsonl" % (project, child), copies)
         return done
 
-    def codex(self, size):
+    def codex(self, size, alone=False):
         thread, nth, written = "01a22820-0000-7000-8000-%012x" % self.made, 0, 0
         self.made += 1
         lines = []
@@ -112,7 +113,7 @@ class Home:
             add("event_msg", {"type": "task_complete", "turn_id": turn})
         return self.write(".codex/sessions/2026/11/29/rollout-2026-11-29T00-00-00-%s.jsonl" % thread, lines)
 
-    def pi(self, size):
+    def pi(self, size, alone=False):
         session, parent, written, nth = self.id(), None, 0, 0
         lines = [{"type": "session", "version": 3, "id": session, "timestamp": "2026-11-29T00:00:00.000Z", "cwd": "/home/ada"}]
 
@@ -136,6 +137,9 @@ class Home:
 
 def main():
     home, size = Home(sys.argv[1]), int(sys.argv[2] if len(sys.argv) > 2 else 1024) << 20
+    if len(sys.argv) > 3:
+        getattr(home, sys.argv[3])(size, alone=True)
+        return print(json.dumps(home.sums))
     for write, share in [(home.claude, 0.6), (home.codex, 0.3), (home.pi, 0.1)]:
         left = size * share
         while left > 0:

@@ -5,27 +5,32 @@ use std::{path::Path, sync::Arc};
 use chrono::{DateTime, TimeDelta, Utc};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use sessctl::{
-    fact::Tokens, ops::export::Origin, session::ledger::Completion, store::ledger::export,
+    fact::{Tokens, Word},
+    ops::export::Origin,
+    session::ledger::{Completion, Maker},
+    store::ledger::export,
 };
 
 const ROWS: u64 = 1_000_000;
 
 fn completions() -> Vec<Completion> {
     let start = DateTime::<Utc>::from_timestamp(1_790_000_000, 0).expect("a time");
-    let sessions: Vec<Arc<str>> =
-        (0..5_000).map(|nth| format!("01a2281b-b0f9-74f9-b07d-{nth:012x}").into()).collect();
-    let models: [Arc<str>; 3] =
-        ["claude-opus-4-5-20251101".into(), "gpt-5.1-codex".into(), "deepseek-v4-flash".into()];
-    let kinds: [Arc<str>; 2] = ["main".into(), "subagent".into()];
-    let at = |from: &[Arc<str>], nth: u64| {
-        Arc::clone(&from[usize::try_from(nth).unwrap_or(0) % from.len()])
+    let session = |nth: u64| format!("01a2281b-b0f9-74f9-b07d-{nth:012x}").into();
+    let maker = |nth: u64| Maker {
+        client: "claude-code",
+        session: session(nth),
+        family: session(nth / 2),
+        ..Maker::default()
     };
+    let makers: Vec<Arc<Maker>> = (0..5_000).map(|nth| Arc::new(maker(nth))).collect();
+    let models: [Word; 3] =
+        ["claude-opus-4-5-20251101".into(), "gpt-5.1-codex".into(), "deepseek-v4-flash".into()];
+    let kinds: [Word; 2] = ["main".into(), "subagent".into()];
+    let at = |from: &[Word], nth: u64| from[usize::try_from(nth).unwrap_or(0) % from.len()].clone();
     (0..ROWS)
         .map(|nth| Completion {
             id: u128::from(nth).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835),
-            client: "claude-code",
-            session: at(&sessions, nth / 200),
-            family: at(&sessions, nth / 400),
+            maker: makers[usize::try_from(nth / 200).unwrap_or(0) % makers.len()].clone(),
             kind: at(&kinds, nth),
             at: start.checked_add_signed(TimeDelta::seconds(i64::try_from(nth).unwrap_or(0))),
             model: Some(at(&models, nth)),

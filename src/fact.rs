@@ -3,7 +3,7 @@
 //! Facts are the few things that our rules ask for; all else stays in the bytes. They hold ids and spans, never text,
 //! so that a log of a million lines fits into memory.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{borrow::Borrow, collections::HashSet, fmt, num::NonZeroU128, ops::Deref, sync::Arc};
 
 use chrono::{DateTime, Utc};
 use string_interner::{StringInterner, backend::StringBackend, symbol::SymbolU32};
@@ -372,6 +372,48 @@ impl Tokens {
     }
 }
 
+/// A word that many records share, such as a model's name: once in memory, and no wider than a pointer where it is meant.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Word(Arc<Box<str>>);
+
+impl Deref for Word {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl AsRef<str> for Word {
+    fn as_ref(&self) -> &str {
+        self
+    }
+}
+
+impl Borrow<str> for Word {
+    fn borrow(&self) -> &str {
+        self
+    }
+}
+
+impl From<&str> for Word {
+    fn from(text: &str) -> Self {
+        Self(Arc::new(text.into()))
+    }
+}
+
+impl From<String> for Word {
+    fn from(text: String) -> Self {
+        Self(Arc::new(text.into()))
+    }
+}
+
+impl fmt::Display for Word {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self)
+    }
+}
+
 /// What two records of one completion have in common: a hash, since there are millions of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key(pub u128);
@@ -406,13 +448,13 @@ pub struct Usage {
     /// Whether the counters are the step of a running total between whose ends a record is missing.
     pub derived: bool,
     /// `compaction`, `tool`, or a usage entry's own; none is an answer of the session itself.
-    pub kind: Option<Arc<str>>,
+    pub kind: Option<Word>,
     /// Who was paid.
-    pub provider: Option<Arc<str>>,
+    pub provider: Option<Word>,
     /// The model, as the log names it.
-    pub model: Option<Arc<str>>,
+    pub model: Option<Word>,
     /// What else decides the price, as the log names it, such as `priority` or `fast`; none where it is the usual one.
-    pub tier: Option<Arc<str>>,
+    pub tier: Option<Word>,
     /// When.
     pub at: Option<DateTime<Utc>>,
     /// How much.
@@ -424,9 +466,9 @@ pub struct Usage {
     /// Whether the counters may be those of an answer that was still coming in.
     pub provisional: bool,
     /// The session that made the call, where the record names it or its place in the log tells.
-    pub owner: Option<Arc<str>>,
+    pub owner: Option<Word>,
     /// A digest of the record's figures, for logs that cannot tell by themselves what was copied.
-    pub figures: Option<u128>,
+    pub figures: Option<NonZeroU128>,
     /// Whose call it tells of.
     pub telling: Telling,
     /// How many more records behind it in the same log this one stands for.
@@ -493,7 +535,7 @@ pub struct Claim {
     /// The line, counted from zero.
     pub line: u32,
     /// The model, where the client keeps a sum of each.
-    pub model: Option<Arc<str>>,
+    pub model: Option<Word>,
     /// How much.
     pub tokens: Tokens,
     /// What it cost in nano-dollars, as the client reckoned.
@@ -588,9 +630,9 @@ pub struct Facts {
     stated: Vec<Stated>,
     /// Where the facts of each line begin, as far as lines were stated.
     firsts: Vec<u32>,
-    words: HashSet<Arc<str>>,
+    words: HashSet<Word>,
     /// Some words that were asked for of late.
-    latest: Vec<Arc<str>>,
+    latest: Vec<Word>,
     /// The header, once read.
     pub header: Option<Header>,
     /// Paid model calls. Empty when a verb has no use for them.
@@ -673,25 +715,25 @@ impl Facts {
     }
 
     /// A word that many records share, such as a model's name, once in memory.
-    pub fn word(&mut self, text: &str) -> Arc<str> {
+    pub fn word(&mut self, text: &str) -> Word {
         // The same few come again and again.
         if let Some(latest) = self.latest.iter().find(|latest| ***latest == *text) {
-            return Arc::clone(latest);
+            return latest.clone();
         }
         let word = self.find_word(text);
         if self.latest.len() == LATEST {
             self.latest.remove(0);
         }
-        self.latest.push(Arc::clone(&word));
+        self.latest.push(word.clone());
         word
     }
 
-    fn find_word(&mut self, text: &str) -> Arc<str> {
+    fn find_word(&mut self, text: &str) -> Word {
         if let Some(known) = self.words.get(text) {
-            return Arc::clone(known);
+            return known.clone();
         }
-        let word: Arc<str> = text.into();
-        self.words.insert(Arc::clone(&word));
+        let word: Word = text.into();
+        self.words.insert(word.clone());
         word
     }
 

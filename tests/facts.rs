@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, fs};
 
 use serde_json::Value;
 use sessctl::{
-    fact::{Carrier, Ending, Fact, Usage},
+    fact::{Carrier, Ending, Fact, Usage, Word},
     finding::Severity,
     format::{self, Format, Origin},
     log::Log,
@@ -72,7 +72,7 @@ fn wanted_sums(facts: &Value, fields: [&str; 6]) -> Sums {
 }
 
 fn model(usage: &Usage) -> String {
-    let part = |part: &Option<std::sync::Arc<str>>| part.as_deref().unwrap_or("?").to_owned();
+    let part = |part: &Option<Word>| part.as_deref().unwrap_or("?").to_owned();
     format!("{}/{}", part(&usage.provider), part(&usage.model))
 }
 

@@ -101,7 +101,7 @@ impl<'a, 'm> Scan<'a, 'm> {
     pub fn value(&mut self) -> Option<&'a [u8]> {
         self.next()?;
         let start = self.at;
-        self.skip(0)?;
+        self.skip()?;
         Some(&self.bytes[start..self.at])
     }
 
@@ -188,43 +188,71 @@ impl<'a, 'm> Scan<'a, 'm> {
         (self.next()? == byte).then(|| self.at += 1)
     }
 
-    fn skip(&mut self, depth: usize) -> Option<()> {
+    fn skip(&mut self) -> Option<()> {
+        match self.next()? {
+            b'{' | b'[' => self.skip_nested(),
+            _ => self.skip_leaf(),
+        }
+    }
+
+    /// Goes behind an object or a list, whatever lies in it.
+    fn skip_nested(&mut self) -> Option<()> {
+        // Those that are open, the innermost in the lowest bit: whether it is an object.
+        let (mut objects, mut depth) = (0_u64, 0);
+        loop {
+            let begun = match self.next()? {
+                open @ (b'{' | b'[') if depth < DEPTH => {
+                    self.at += 1;
+                    objects = objects << 1 | u64::from(open == b'{');
+                    depth += 1;
+                    true
+                }
+                _ => {
+                    self.skip_leaf()?;
+                    false
+                }
+            };
+            let mut ended = false;
+            // Behind a value stands a comma or an end, and behind a beginning perhaps an end.
+            loop {
+                match (self.next()?, objects & 1) {
+                    (b'}', 1) | (b']', 0) => {
+                        self.at += 1;
+                        objects >>= 1;
+                        depth -= 1;
+                        ended = true;
+                        if depth == 0 {
+                            return Some(());
+                        }
+                    }
+                    (b',', _) if ended || !begun => {
+                        self.at += 1;
+                        break;
+                    }
+                    _ if begun && !ended => break,
+                    _ => return None,
+                }
+            }
+            if objects & 1 == 1 {
+                self.take(b'"')?;
+                self.string()?;
+                self.take(b':')?;
+            }
+        }
+    }
+
+    #[inline]
+    fn skip_leaf(&mut self) -> Option<()> {
         match self.next()? {
             b'"' => {
                 self.at += 1;
                 self.string()
             }
-            b'{' if depth < DEPTH => self.items(b'}', depth),
-            b'[' if depth < DEPTH => self.items(b']', depth),
             b't' => self.literal(b"true"),
             b'f' => self.literal(b"false"),
             b'n' => self.literal(b"null"),
             b'-' | b'0'..=b'9' => self.number(),
             _ => None,
-        }
-    }
-
-    fn items(&mut self, close: u8, depth: usize) -> Option<()> {
-        self.at += 1;
-        if self.next()? == close {
-            self.at += 1;
-            return Some(());
-        }
-        loop {
-            if close == b'}' {
-                self.take(b'"')?;
-                self.string()?;
-                self.take(b':')?;
-            }
-            self.skip(depth + 1)?;
-            match self.next()? {
-                b',' => self.at += 1,
-                byte if byte == close => {
-                    self.at += 1;
-                    return Some(());
-                }
-                _ => return None,
-            }
         }
     }
 

@@ -343,12 +343,15 @@ fn float(count: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::session::ledger::Maker;
 
     /// A completion of `client` with tokens as disjoint counters, on a day of 2026.
     fn completion(client: &'static str, model: &str, tokens: Tokens) -> Completion {
         Completion {
-            client,
+            maker: Arc::new(Maker { client, ..Maker::default() }),
             model: Some(model.into()),
             at: Some("2026-11-20T12:00:00Z".parse().expect("a time")),
             tokens,

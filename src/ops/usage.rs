@@ -1,11 +1,14 @@
 //! Completions into rows: ranges and groups, after de-duplication and never before.
 
-use std::{collections::HashMap, sync::Arc};
+use std::collections::HashMap;
 
 use chrono::{DateTime, Datelike, NaiveDate, TimeZone, Utc};
 use chrono_tz::Tz;
 
-use crate::{fact::Tokens, session::ledger::Completion};
+use crate::{
+    fact::{Tokens, Word},
+    session::ledger::Completion,
+};
 
 /// What rows are grouped by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -163,7 +166,7 @@ pub struct Rows<'a> {
     /// Where the last one went.
     last: Option<(Words, usize)>,
     /// These words: as long as they are here, no others lie at their place.
-    words: Vec<[Option<Arc<str>>; 5]>,
+    words: Vec<[Option<Word>; 5]>,
     sum: Row,
 }
 
@@ -202,8 +205,8 @@ impl<'a> Rows<'a> {
 
     /// The row that a completion belongs to. Most have the words of others, which are compared by where they lie.
     fn place(&mut self, completion: &Completion) -> usize {
-        let address = |word: &Arc<str>| word.as_ptr() as usize;
-        let optional = |word: &Option<Arc<str>>| word.as_ref().map_or(0, address);
+        let address = |word: &Word| word.as_ptr() as usize;
+        let optional = |word: &Option<Word>| word.as_ref().map_or(0, address);
         let words = [
             completion.client.as_ptr() as usize,
             address(&completion.session),
@@ -229,9 +232,10 @@ impl<'a> Rows<'a> {
         });
         self.known.insert((words, day), at);
         self.last = Some(((words, day), at));
-        let Completion { session, family, kind, model, cwd, .. } = completion;
-        let [session, family, kind] = [session, family, kind].map(|word| Some(Arc::clone(word)));
-        self.words.push([session, family, kind, model.clone(), cwd.clone()]);
+        let Completion { maker, kind, model, .. } = completion;
+        let [session, family, kind] =
+            [&maker.session, &maker.family, kind].map(|word| Some(word.clone()));
+        self.words.push([session, family, kind, model.clone(), maker.cwd.clone()]);
         at
     }
 

@@ -1,11 +1,11 @@
 //! Why each record of usage was counted or not.
 
-use std::{path::PathBuf, sync::Arc};
+use std::path::PathBuf;
 
 use chrono::{DateTime, Utc};
 
-use super::ledger::{Account, Case, Completion, Family, records};
-use crate::fact::Tokens;
+use super::ledger::{Account, Case, Completion, Family, Shared, each_completion};
+use crate::fact::{Tokens, Word};
 
 /// Why a record of a completion counts, or does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -60,7 +60,7 @@ pub struct Seen {
     /// The line, counted from one.
     pub line: usize,
     /// The session whose log it is.
-    pub session: Arc<str>,
+    pub session: Word,
     /// When, as the record says.
     pub at: Option<DateTime<Utc>>,
     /// How much, as the record says.
@@ -92,9 +92,10 @@ pub fn explain(
 ) -> Vec<Explained> {
     let family = Family::of(accounts);
     let mut told = Vec::new();
-    for copies in records(accounts, &family).chunk_by(|a, b| a.key == b.key) {
+    let mut shared = Shared::default();
+    each_completion(accounts, &family, &mut |copies| {
         let case = Case::of(copies, adopt);
-        let completion = case.completion(&family, follow);
+        let completion = case.completion(&family, follow, &mut shared);
         let inside = inside(&completion);
         let verdict = match (case.counts, inside) {
             (true, true) => Rule::Counted,
@@ -123,6 +124,6 @@ pub fn explain(
         if wanted(&one) {
             told.push(one);
         }
-    }
+    });
     told
 }

@@ -3,13 +3,13 @@
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, HashMap, HashSet},
-    sync::Arc,
+    num::NonZeroU128,
 };
 
 use chrono::{DateTime, Utc};
 
 use super::ledger::{Account, Family};
-use crate::fact::{Key, Refusal, Refused, Telling, Tokens, Usage, figures_key};
+use crate::fact::{Key, Refusal, Refused, Telling, Tokens, Usage, Word, figures_key};
 
 /// Finds out what was copied from whom in logs that cannot tell by themselves. The order of `accounts` changes nothing.
 pub fn align(accounts: &mut [Account]) {
@@ -26,13 +26,15 @@ fn unmarked_forks(accounts: &mut [Account]) {
     // Only a fork's first answer is looked for, so that no table of all answers is needed.
     let mut holders: HashMap<(&str, Key), Vec<usize>> = HashMap::new();
     for (at, account) in accounts.iter().enumerate() {
-        let keys: HashSet<Key> = account.usages.iter().map(|usage| usage.key).collect();
-        for key in keys.intersection(&firsts) {
-            holders.entry((account.client, *key)).or_default().push(at);
+        for usage in account.usages.iter().filter(|usage| firsts.contains(&usage.key)) {
+            let holders = holders.entry((account.client, usage.key)).or_default();
+            if holders.last() != Some(&at) {
+                holders.push(at);
+            }
         }
     }
     let sessions: HashSet<&str> = accounts.iter().map(|one| one.session.as_ref()).collect();
-    let mut found: Vec<(usize, Arc<str>, HashSet<Key>)> = Vec::new();
+    let mut found: Vec<(usize, Word, HashSet<Key>)> = Vec::new();
     for &at in &roots {
         let own = &accounts[at];
         let Some(first) = own.usages.first() else { continue };
@@ -48,7 +50,7 @@ fn unmarked_forks(accounts: &mut [Account]) {
         // Another copy of a parent that is gone says whose the answers are.
         let gone = others.iter().filter(copied).find_map(|other| {
             let parent = other.parent.as_ref()?;
-            (!sessions.contains(parent.as_ref())).then(|| (*other, Arc::clone(parent)))
+            (!sessions.contains(parent.as_ref())).then(|| (*other, parent.clone()))
         });
         let elder = others
             .iter()
@@ -63,7 +65,7 @@ fn unmarked_forks(accounts: &mut [Account]) {
                 let inherited = sibling.usages.iter().filter(|usage| usage.inherited == Some(true));
                 found.push((at, parent, inherited.map(|usage| usage.key).collect()));
             }
-            (None, Some(elder)) => found.push((at, Arc::clone(&elder.session), HashSet::new())),
+            (None, Some(elder)) => found.push((at, elder.session.clone(), HashSet::new())),
             (None, None) => {}
         }
     }
@@ -143,7 +145,7 @@ fn figures(accounts: &mut [Account]) {
                 let theirs = &accounts[known].usages[nth];
                 (theirs.key, theirs.owner.clone().unwrap_or_else(|| parent.clone()))
             } else {
-                let figures = accounts[at].usages[nth].figures.unwrap_or_default();
+                let figures = accounts[at].usages[nth].figures.map_or(0, NonZeroU128::get);
                 (figures_key(&parent, figures, ""), parent.clone())
             };
             let usage = &mut accounts[at].usages[nth];
@@ -171,13 +173,13 @@ pub fn hear_children(accounts: &mut [Account], children: bool) {
         [input, output, cache_read, cache_write_5m + cache_write_1h]
     };
     // The calls of the children of each session; a file that lies in two places is one.
-    let mut calls: HashMap<(Arc<str>, [u64; 4]), usize> = HashMap::new();
+    let mut calls: HashMap<(Word, [u64; 4]), usize> = HashMap::new();
     let mut seen = HashSet::new();
     for account in accounts.iter().filter(|account| account.kind == "subagent") {
         let Some(parent) = &account.parent else { continue };
         for usage in account.usages.iter().filter(|usage| usage.telling == Telling::Folded) {
             if usage.inherited != Some(true) && seen.insert((account.client, usage.key)) {
-                *calls.entry((Arc::clone(parent), figures(usage))).or_default() += 1;
+                *calls.entry((parent.clone(), figures(usage))).or_default() += 1;
             }
         }
     }
@@ -187,14 +189,14 @@ pub fn hear_children(accounts: &mut [Account], children: bool) {
         for usage in account.usages.iter().filter(|usage| told(usage)) {
             let teller = tellers.entry((account.client, usage.key)).or_default();
             teller.figures = figures(usage);
-            teller.names.push(Arc::clone(&account.session));
+            teller.names.push(account.session.clone());
             teller.names.extend(family.above(account, &|_| true));
         }
     }
     let mut heard = HashSet::new();
     for (told, Teller { figures, mut names }) in tellers {
         names.sort();
-        let has = |name: &Arc<str>| calls.get(&(Arc::clone(name), figures)) > Some(&0);
+        let has = |name: &Word| calls.get(&(name.clone(), figures)) > Some(&0);
         if let Some(name) = names.into_iter().find(has) {
             *calls.entry((name, figures)).or_default() -= 1;
             heard.insert(told);
@@ -222,5 +224,5 @@ fn refuse(account: &mut Account, which: impl Fn(&Usage) -> bool) {
 #[derive(Default)]
 struct Teller {
     figures: [u64; 4],
-    names: Vec<Arc<str>>,
+    names: Vec<Word>,
 }

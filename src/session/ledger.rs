@@ -2,8 +2,9 @@
 
 use std::{
     collections::{HashMap, HashSet},
+    ops::Deref,
     path::PathBuf,
-    sync::{Arc, LazyLock},
+    sync::Arc,
 };
 
 use chrono::{DateTime, Utc};
@@ -11,7 +12,7 @@ use twox_hash::XxHash3_128;
 
 use super::Session;
 use crate::{
-    fact::{Carrier, Claim, Fact, Key, Refused, Telling, Tokens, Usage},
+    fact::{Carrier, Claim, Fact, Key, Refused, Telling, Tokens, Usage, Word},
     format::json,
 };
 
@@ -23,13 +24,13 @@ pub struct Account {
     /// The client's name.
     pub client: &'static str,
     /// The session.
-    pub session: Arc<str>,
+    pub session: Word,
     /// The session it came from.
-    pub parent: Option<Arc<str>>,
+    pub parent: Option<Word>,
     /// When it began.
     pub created: Option<DateTime<Utc>>,
     /// The working folder.
-    pub cwd: Option<Arc<str>>,
+    pub cwd: Option<Word>,
     /// `main`, `fork`, `aside`, `subagent` or `compaction`.
     pub kind: &'static str,
     /// Its records.
@@ -51,28 +52,20 @@ pub struct Account {
 /// One completion.
 #[derive(Clone, Debug, Default)]
 pub struct Completion {
+    /// Whose it is.
+    pub maker: Arc<Maker>,
     /// The same on every machine: a hash of client and key.
     pub id: u128,
-    /// The client.
-    pub client: &'static str,
-    /// The session that made the call.
-    pub session: Arc<str>,
-    /// The root of the chain of sessions that it belongs to.
-    pub family: Arc<str>,
-    /// The session that the one that made the call came from.
-    pub parent: Option<Arc<str>>,
     /// What kind of call.
-    pub kind: Arc<str>,
+    pub kind: Word,
     /// When; a copy's time where the owner's log is gone.
     pub at: Option<DateTime<Utc>>,
     /// Who was paid, as the log names it.
-    pub provider: Option<Arc<str>>,
+    pub provider: Option<Word>,
     /// The model, as the log names it.
-    pub model: Option<Arc<str>>,
+    pub model: Option<Word>,
     /// What else decides the price, where that is not the usual.
-    pub tier: Option<Arc<str>>,
-    /// The working folder.
-    pub cwd: Option<Arc<str>>,
+    pub tier: Option<Word>,
     /// How much.
     pub tokens: Tokens,
     /// What it cost in nano-dollars, as the log says.
@@ -93,6 +86,43 @@ pub struct Completion {
     pub provisional: bool,
     /// Whether every log that states it is gone.
     pub kept: bool,
+}
+
+/// What all calls of one session have in common.
+#[derive(Clone, Debug, Default)]
+pub struct Maker {
+    /// The client.
+    pub client: &'static str,
+    /// The session that made the call.
+    pub session: Word,
+    /// The root of the chain of sessions that it belongs to.
+    pub family: Word,
+    /// The session that the one that made the call came from.
+    pub parent: Option<Word>,
+    /// The working folder.
+    pub cwd: Option<Word>,
+}
+
+/// What a completion says of its maker, as if it were its own.
+impl Deref for Completion {
+    type Target = Maker;
+
+    fn deref(&self) -> &Maker {
+        &self.maker
+    }
+}
+
+/// What completions share, kept while a ledger is made.
+#[derive(Default)]
+pub(super) struct Shared {
+    makers: HashMap<*const Account, Arc<Maker>>,
+    kinds: HashMap<&'static str, Word>,
+}
+
+impl Shared {
+    fn kind(&mut self, kind: &'static str) -> Word {
+        self.kinds.entry(kind).or_insert_with(|| kind.into()).clone()
+    }
 }
 
 /// All completions, and what is beside them.
@@ -175,15 +205,16 @@ impl Ledger {
             ledger.unrecorded += unrecorded;
             ledger.broken_lines += broken;
         }
-        for copies in records(accounts, &family).chunk_by(|a, b| a.key == b.key) {
+        let mut shared = Shared::default();
+        each_completion(accounts, &family, &mut |copies| {
             let case = Case::of(copies, adopt);
             let extra = case.logs - u64::from(case.counts);
             ledger.copied.0 += extra;
             ledger.copied.1 += extra * case.greatest.tokens.total();
             if case.counts {
-                ledger.completions.push(case.completion(&family, follow));
+                ledger.completions.push(case.completion(&family, follow, &mut shared));
             }
-        }
+        });
         // A compaction that left a log of its own is recorded after all.
         let recorded = |completion: &&Completion| {
             family.0.get(completion.session.as_ref()).is_some_and(|own| own.kind == "compaction")
@@ -196,23 +227,34 @@ impl Ledger {
     }
 }
 
-/// Every record of `accounts`, those of one completion together and its owner's first.
-pub(super) fn records<'a>(accounts: &'a [Account], family: &Family<'a>) -> Vec<Record<'a>> {
+/// Hands out the records of each completion, its owner's first, in the order of their keys.
+pub(super) fn each_completion<'a>(
+    accounts: &'a [Account],
+    family: &Family<'a>,
+    visit: &mut dyn FnMut(&[Record<'a>]),
+) {
+    // Where each record stands, and no more: there may be millions.
     let all = accounts.iter().map(|account| account.usages.len()).sum();
-    let mut records: Vec<Record<'_>> = Vec::with_capacity(all);
-    for account in accounts {
-        let depth = family.above(account, &|_| true).len();
-        let record = |usage: &'a Usage| Record {
-            key: key(account.client, usage.key),
-            depth,
-            account,
-            usage,
-        };
-        records.extend(account.usages.iter().map(record));
+    let mut places: Vec<(u128, u32, u32)> = Vec::with_capacity(all);
+    for (nth, account) in (0..).zip(accounts) {
+        let place = |(at, usage): (u32, &Usage)| (key(account.client, usage.key), nth, at);
+        places.extend((0..).zip(&account.usages).map(place));
     }
-    // The owner is the one that did not inherit it, nearest to the root of the family; no order of files matters.
-    records.sort_by(|a, b| a.key.cmp(&b.key).then_with(|| a.rank().cmp(&b.rank())));
-    records
+    places.sort_unstable();
+    let depths: Vec<usize> =
+        accounts.iter().map(|account| family.above(account, &|_| true).len()).collect();
+    let mut copies = Vec::new();
+    for alike in places.chunk_by(|(a, ..), (b, ..)| a == b) {
+        copies.extend(alike.iter().map(|(key, nth, at)| {
+            let nth = *nth as usize;
+            let account = &accounts[nth];
+            Record { key: *key, depth: depths[nth], account, usage: &account.usages[*at as usize] }
+        }));
+        // The owner is the one that did not inherit it, nearest to the root of the family; no order of files matters.
+        copies.sort_by(|a, b| a.rank().cmp(&b.rank()));
+        visit(&copies);
+        copies.clear();
+    }
 }
 
 /// What the records of one completion come to.
@@ -254,29 +296,26 @@ impl<'a, 'b> Case<'a, 'b> {
     }
 
     /// The completion that the records state.
-    pub fn completion(&self, family: &Family<'a>, follow: &dyn Fn(&str) -> bool) -> Completion {
+    pub fn completion(
+        &self,
+        family: &Family<'a>,
+        follow: &dyn Fn(&str) -> bool,
+        shared: &mut Shared,
+    ) -> Completion {
         let Record { key, account: owner, usage: own, .. } = self.copies[0];
         let orphan = self.orphan;
-        let named = own.owner.clone().filter(|named| *named != owner.session);
-        let parent = named.or_else(|| owner.parent.clone()).filter(|_| orphan);
-        let root = family.above(owner, follow).pop().filter(|_| !orphan);
-        let session = parent.unwrap_or_else(|| owner.session.clone());
-        let kind = own.kind.clone();
         let usages = || self.copies.iter().map(|copy| copy.usage);
+        let kind = own.kind.clone();
         Completion {
             id: key,
-            client: owner.client,
-            family: root.unwrap_or_else(|| session.clone()),
-            session,
-            parent: owner.parent.clone().filter(|_| !orphan),
-            kind: kind.unwrap_or_else(|| word(if orphan { "main" } else { owner.kind })),
+            kind: kind.unwrap_or_else(|| shared.kind(if orphan { "main" } else { owner.kind })),
+            maker: self.maker(family, follow, shared),
             provisional: usages().all(|usage| usage.provisional),
             at: if orphan { usages().filter_map(|usage| usage.at).min() } else { own.at },
             // What only one of the records says is true of all of them.
             provider: self.told(|usage| usage.provider.clone()),
             model: self.told(|usage| usage.model.clone()),
             tier: self.told(|usage| usage.tier.clone()),
-            cwd: owner.cwd.clone(),
             tokens: self.greatest.tokens,
             cost_recorded: self.told(|usage| usage.cost),
             cost_computed: None,
@@ -287,6 +326,28 @@ impl<'a, 'b> Case<'a, 'b> {
             kept: self.copies.iter().all(|copy| copy.account.kept),
             orphan,
         }
+    }
+
+    fn maker(
+        &self,
+        family: &Family<'a>,
+        follow: &dyn Fn(&str) -> bool,
+        shared: &mut Shared,
+    ) -> Arc<Maker> {
+        let Record { account: owner, usage: own, .. } = self.copies[0];
+        let Account { client, session, parent, cwd, .. } = owner;
+        if self.orphan {
+            let named = own.owner.clone().filter(|named| named != session);
+            let session = named.or_else(|| parent.clone()).unwrap_or_else(|| session.clone());
+            let (family, cwd) = (session.clone(), cwd.clone());
+            return Arc::new(Maker { client, session, family, parent: None, cwd });
+        }
+        let maker = || {
+            let family = family.above(owner, follow).pop().unwrap_or_else(|| session.clone());
+            let (session, parent, cwd) = (session.clone(), parent.clone(), cwd.clone());
+            Arc::new(Maker { client, session, family, parent, cwd })
+        };
+        shared.makers.entry(std::ptr::from_ref(owner)).or_insert_with(maker).clone()
     }
 
     /// What the record that counts says, or else the first other one that says it.
@@ -328,18 +389,14 @@ impl<'a> Family<'a> {
     }
 
     /// The sessions above `account`, nearest first, as long as the kind of the lower one is one that `follow` takes.
-    pub(super) fn above(
-        &self,
-        account: &'a Account,
-        follow: &dyn Fn(&str) -> bool,
-    ) -> Vec<Arc<str>> {
-        let mut chain: Vec<Arc<str>> = Vec::new();
+    pub(super) fn above(&self, account: &'a Account, follow: &dyn Fn(&str) -> bool) -> Vec<Word> {
+        let mut chain: Vec<Word> = Vec::new();
         let mut at = account;
         while let Some(parent) = at.parent.as_ref().filter(|_| follow(at.kind)) {
             if chain.contains(parent) || *parent == account.session {
                 break; // a log that claims to descend from itself
             }
-            chain.push(Arc::clone(parent));
+            chain.push(parent.clone());
             let Some(next) = self.0.get(parent.as_ref()) else { break };
             at = next;
         }
@@ -349,12 +406,6 @@ impl<'a> Family<'a> {
 
 /// The kinds of session that there are.
 pub(super) const KINDS: [&str; 5] = ["main", "fork", "aside", "subagent", "compaction"];
-
-/// A kind as all completions share it.
-fn word(kind: &str) -> Arc<str> {
-    static WORDS: LazyLock<[Arc<str>; 5]> = LazyLock::new(|| KINDS.map(Arc::from));
-    WORDS.iter().find(|word| ***word == *kind).map_or_else(|| kind.into(), Arc::clone)
-}
 
 /// What a completion is known by on every machine.
 #[must_use]

@@ -5,8 +5,11 @@ use std::{borrow::Cow, collections::HashMap, sync::Arc};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::ledger::Completion;
-use crate::{fact::Tokens, format};
+use super::ledger::{Completion, Maker};
+use crate::{
+    fact::{Tokens, Word},
+    format,
+};
 
 /// The completions of some files, together where they have much in common.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -102,14 +105,17 @@ impl<'a> Common<'a> {
     /// A completion that has it, and nothing of its own.
     fn completion(&self) -> Option<Completion> {
         Some(Completion {
-            client: format::by_name(self.client)?.name(),
-            session: self.session.into(),
-            family: self.family.into(),
+            maker: Arc::new(Maker {
+                client: format::by_name(self.client)?.name(),
+                session: self.session.into(),
+                family: self.family.into(),
+                parent: None,
+                cwd: self.cwd.map(Word::from),
+            }),
             kind: self.kind.into(),
-            provider: self.provider.map(Arc::from),
-            model: self.model.map(Arc::from),
-            tier: self.tier.map(Arc::from),
-            cwd: self.cwd.map(Arc::from),
+            provider: self.provider.map(Word::from),
+            model: self.model.map(Word::from),
+            tier: self.tier.map(Word::from),
             ..Completion::default()
         })
     }
@@ -222,21 +228,24 @@ mod tests {
             Just(Some(DateTime::<Utc>::MIN_UTC)),
         ];
         let word =
-            || prop_oneof![Just(None), Just(Some(Arc::from("a"))), Just(Some(Arc::from("bb")))];
+            || prop_oneof![Just(None), Just(Some(Word::from("a"))), Just(Some(Word::from("bb")))];
         let words = (word(), word(), word(), word(), word(), 0..5_usize);
         let flags = any::<[bool; 3]>();
         (words, prop::array::uniform6(number()), time, prop::option::of(number()), flags).prop_map(
             |((session, kind, model, tier, cwd, client), tokens, at, cost, flags)| {
                 let [input, cache_read, short, long, output, reasoning] = tokens;
                 Completion {
-                    client: format::ALL[client].name(),
-                    session: session.clone().unwrap_or_default(),
-                    family: session.unwrap_or_default(),
+                    maker: Arc::new(Maker {
+                        client: format::ALL[client].name(),
+                        session: session.clone().unwrap_or_default(),
+                        family: session.unwrap_or_default(),
+                        parent: None,
+                        cwd,
+                    }),
                     kind: kind.unwrap_or_default(),
                     provider: model.clone(),
                     model,
                     tier,
-                    cwd,
                     tokens: Tokens {
                         input,
                         cache_read,

@@ -1,14 +1,14 @@
 //! An account as it is written down: what one file states of what was paid, one record for each, never a sum. No words of
 //! a conversation are in it.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, num::NonZeroU128};
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::ledger::{Account, KINDS};
 use crate::{
-    fact::{Claim, Key, Telling, Tokens, Usage},
+    fact::{Claim, Key, Telling, Tokens, Usage, Word},
     format,
 };
 
@@ -34,7 +34,7 @@ pub struct Sheet {
 type Moment = (i64, u32);
 
 /// The place of a word.
-type Word = Option<u32>;
+type Spot = Option<u32>;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -44,11 +44,11 @@ struct Spent {
     at: Option<Moment>,
     tokens: Counters,
     cost: Option<u64>,
-    kind: Word,
-    provider: Word,
-    model: Word,
-    tier: Word,
-    owner: Word,
+    kind: Spot,
+    provider: Spot,
+    model: Spot,
+    tier: Spot,
+    owner: Spot,
     inherited: Option<bool>,
     weak: bool,
     derived: bool,
@@ -62,7 +62,7 @@ struct Spent {
 #[serde(default)]
 struct Claimed {
     line: u32,
-    model: Word,
+    model: Spot,
     tokens: Counters,
     cost: Option<u64>,
 }
@@ -97,7 +97,7 @@ impl Sheet {
     /// The account that it is of. None where it names what this version does not know.
     #[must_use]
     pub fn account(&self) -> Option<Account> {
-        let words: Vec<Arc<str>> = self.words.iter().map(|word| word.as_str().into()).collect();
+        let words: Vec<Word> = self.words.iter().map(|word| word.as_str().into()).collect();
         let usages = self.usages.iter().map(|spent| spent.usage(&words));
         let claims = self.claims.iter().map(|claimed| claimed.claim(&words));
         Some(Account {
@@ -137,12 +137,12 @@ impl Spent {
             derived: usage.derived,
             provisional: usage.provisional,
             telling: usage.telling as u8,
-            figures: usage.figures,
+            figures: usage.figures.map(NonZeroU128::get),
             again: usage.again,
         }
     }
 
-    fn usage(&self, words: &[Arc<str>]) -> Option<Usage> {
+    fn usage(&self, words: &[Word]) -> Option<Usage> {
         Some(Usage {
             line: self.line,
             key: Key(self.key),
@@ -158,7 +158,7 @@ impl Spent {
             inherited: self.inherited,
             provisional: self.provisional,
             owner: word(self.owner, words)?,
-            figures: self.figures,
+            figures: self.figures.and_then(NonZeroU128::new),
             telling: *TELLINGS.get(usize::from(self.telling))?,
             again: self.again,
         })
@@ -175,7 +175,7 @@ impl Claimed {
         }
     }
 
-    fn claim(&self, words: &[Arc<str>]) -> Option<Claim> {
+    fn claim(&self, words: &[Word]) -> Option<Claim> {
         Some(Claim {
             line: self.line,
             model: word(self.model, words)?,
@@ -189,27 +189,27 @@ impl Claimed {
 #[derive(Default)]
 struct Words {
     list: Vec<String>,
-    places: HashMap<Arc<str>, u32>,
+    places: HashMap<Word, u32>,
 }
 
 impl Words {
-    fn place(&mut self, word: Option<&Arc<str>>) -> Word {
+    fn place(&mut self, word: Option<&Word>) -> Spot {
         let word = word?;
         if let Some(known) = self.places.get(word) {
             return Some(*known);
         }
         let place = u32::try_from(self.list.len()).expect("a log has fewer lines");
         self.list.push(word.as_ref().into());
-        self.places.insert(Arc::clone(word), place);
+        self.places.insert(word.clone(), place);
         Some(place)
     }
 }
 
 /// The word at a place; the outer none is a place where there is no word.
-fn word(place: Word, words: &[Arc<str>]) -> Option<Option<Arc<str>>> {
+fn word(place: Spot, words: &[Word]) -> Option<Option<Word>> {
     match place {
         None => Some(None),
-        Some(place) => words.get(place as usize).map(|word| Some(Arc::clone(word))),
+        Some(place) => words.get(place as usize).map(|word| Some(word.clone())),
     }
 }
 

@@ -3,7 +3,6 @@
 use std::{
     collections::BTreeMap,
     io::{self, Write},
-    sync::Arc,
 };
 
 use comfy_table::{CellAlignment, Table};
@@ -13,7 +12,7 @@ use serde::Serialize;
 use super::report::dollars;
 use crate::{
     cli::output::{Report, grouped, printable},
-    fact::{Claim, Tokens},
+    fact::{Claim, Tokens, Word},
     session::ledger::{Account, Completion},
 };
 
@@ -93,7 +92,7 @@ impl Counters<u64> {
 }
 
 /// Client, session, and the model where the client keeps a sum for each.
-type Scope<'a> = (&'static str, &'a str, Option<Arc<str>>);
+type Scope<'a> = (&'static str, &'a str, Option<Word>);
 
 impl Reconciled {
     /// Of the sessions that were counted.

@@ -3,7 +3,6 @@
 use std::{
     collections::{HashMap, HashSet},
     path::{Path, PathBuf},
-    sync::Arc,
 };
 
 use chrono::{DateTime, Utc};
@@ -21,6 +20,7 @@ use crate::{
         progress::Progress,
     },
     error::{Error, Result},
+    fact::Word,
     format,
     log::Log,
     session::{Session, kinship, ledger::Account},
@@ -184,8 +184,8 @@ impl Scope {
         // Owners that are named by a path lie anywhere.
         let mut next = 0;
         let mut stores = Vec::new();
-        let mut sessions: HashSet<Arc<str>> =
-            accounts.iter().map(|(_, account)| Arc::clone(&account.session)).collect();
+        let mut sessions: HashSet<Word> =
+            accounts.iter().map(|(_, account)| account.session.clone()).collect();
         while next < accounts.len() && accounts.len() < asked + HIGHEST + next {
             let (path, account) = &accounts[next];
             next += 1;
@@ -204,7 +204,7 @@ impl Scope {
             gone_parents.push((parent.as_ref().into(), path.clone()));
             let owner = found.filter(|found| !known(found));
             let owner = owner.and_then(|found| read(&(found.clone(), Mark::of(&found))).ok());
-            sessions.extend(owner.iter().map(|(_, account)| Arc::clone(&account.session)));
+            sessions.extend(owner.iter().map(|(_, account)| account.session.clone()));
             accounts.extend(owner);
         }
         if let Some(keep) = keep.filter(|_| depth != Depth::Refusals) {
@@ -215,10 +215,10 @@ impl Scope {
         let scattered = |client: &str| {
             format::by_name(client).is_some_and(|format| format.layout().scattered())
         };
-        let own: HashSet<Arc<str>> = accounts[..asked]
+        let own: HashSet<Word> = accounts[..asked]
             .iter()
             .filter(|(_, account)| scattered(account.client))
-            .map(|(_, account)| Arc::clone(&account.session))
+            .map(|(_, account)| account.session.clone())
             .collect();
         for (_, account) in &mut accounts[asked..] {
             account.counted = derived.contains(&account.session) || own.contains(&account.session);
@@ -259,7 +259,7 @@ fn largest_first(mut files: Vec<Marked>) -> Vec<Marked> {
 }
 
 /// The sessions that derive from the first `asked` ones: side sessions and subagents, forks if asked for.
-fn derived(accounts: &[(PathBuf, Account)], asked: usize, args: &Args) -> HashSet<Arc<str>> {
+fn derived(accounts: &[(PathBuf, Account)], asked: usize, args: &Args) -> HashSet<Word> {
     let mut found = HashSet::new();
     if args.own {
         return found;
@@ -270,15 +270,15 @@ fn derived(accounts: &[(PathBuf, Account)], asked: usize, args: &Args) -> HashSe
             children.entry(parent).or_default().push(account);
         }
     }
-    let named = accounts[..asked].iter().map(|(_, account)| Arc::clone(&account.session));
-    let mut members: HashSet<Arc<str>> = named.collect();
-    let mut open: Vec<Arc<str>> = members.iter().cloned().collect();
+    let named = accounts[..asked].iter().map(|(_, account)| account.session.clone());
+    let mut members: HashSet<Word> = named.collect();
+    let mut open: Vec<Word> = members.iter().cloned().collect();
     while let Some(parent) = open.pop() {
         for child in children.get(parent.as_ref()).into_iter().flatten() {
             let follows = args.include_forks || child.kind != "fork";
-            if follows && members.insert(Arc::clone(&child.session)) {
-                found.insert(Arc::clone(&child.session));
-                open.push(Arc::clone(&child.session));
+            if follows && members.insert(child.session.clone()) {
+                found.insert(child.session.clone());
+                open.push(child.session.clone());
             }
         }
     }

@@ -1,13 +1,13 @@
 //! What was paid: records of single responses where there are any, else the steps of a running total.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, num::NonZeroU128};
 
 use chrono::{DateTime, Utc};
 use twox_hash::XxHash3_128;
 
 use super::{millis_of, wire};
 use crate::{
-    fact::{Claim, Facts, Refusal, Tokens, Usage, figures_key},
+    fact::{Claim, Facts, Refusal, Tokens, Usage, Word, figures_key},
     format::json::count,
 };
 
@@ -71,7 +71,7 @@ impl Vector {
 }
 
 /// A session that may have made a call, and when it began, in milliseconds.
-pub(super) type Maker = (Arc<str>, Option<i64>);
+pub(super) type Maker = (Word, Option<i64>);
 
 /// The growth of a running total that may start anew, and that a child begins with its parent's.
 #[derive(Clone, Copy, Default)]
@@ -113,12 +113,12 @@ pub(super) struct Tally {
     total: Option<Vector>,
     resets: u32,
     /// Who is paid.
-    pub provider: Option<Arc<str>>,
+    pub provider: Option<Word>,
     /// What the running total has come to since this session's own calls began.
     grown: Grown,
     /// The models of turns, and the one in force.
-    models: HashMap<String, Arc<str>>,
-    model: Option<Arc<str>>,
+    models: HashMap<String, Word>,
+    model: Option<Word>,
     /// The records of the latest turn, as indices into [`Facts::usages`].
     recent: (String, Vec<usize>),
 }
@@ -127,17 +127,17 @@ impl Tally {
     /// A context line names the model of a turn, and of what stands below it. At a compaction it stands behind the usage.
     pub fn context(&mut self, turn: Option<&str>, model: &str, facts: &mut Facts) {
         let model = facts.word(model);
-        self.model = Some(Arc::clone(&model));
+        self.model = Some(model.clone());
         let Some(turn) = turn else { return };
-        self.models.insert(turn.to_owned(), Arc::clone(&model));
+        self.models.insert(turn.to_owned(), model.clone());
         if self.recent.0 == turn {
             for at in &self.recent.1 {
-                facts.usages[*at].model = Some(Arc::clone(&model));
+                facts.usages[*at].model = Some(model.clone());
             }
         }
     }
 
-    fn model_of(&self, turn: Option<&str>) -> Option<Arc<str>> {
+    fn model_of(&self, turn: Option<&str>) -> Option<Word> {
         turn.and_then(|turn| self.models.get(turn)).or(self.model.as_ref()).cloned()
     }
 
@@ -240,7 +240,7 @@ impl Tally {
             tokens: spent.tokens(),
             inherited,
             owner: Some(owner),
-            figures: Some(figures),
+            figures: NonZeroU128::new(figures),
             ..Usage::default()
         };
         self.spend(usage, turn, facts);
@@ -270,8 +270,8 @@ impl Tally {
 
     /// Who made a call: the youngest of the sessions that were there when its turn began. A copied line without a turn
     /// has the time of the copy, so that its owner is not known.
-    fn maker(&self, turn: Option<&str>, at: Option<DateTime<Utc>>) -> (Arc<str>, Option<bool>) {
-        let own = self.makers.first().map_or_else(|| "".into(), |(id, _)| Arc::clone(id));
+    fn maker(&self, turn: Option<&str>, at: Option<DateTime<Utc>>) -> (Word, Option<bool>) {
+        let own = self.makers.first().map_or_else(|| "".into(), |(id, _)| id.clone());
         if !self.child {
             return (own, Some(false));
         }
@@ -283,7 +283,7 @@ impl Tally {
             self.makers.iter().filter(|(_, began)| began.is_some_and(|began| began <= time));
         let maker = there.max_by_key(|(_, began)| *began).or(self.makers.last());
         match maker {
-            Some((id, _)) if *id != own => (Arc::clone(id), Some(true)),
+            Some((id, _)) if *id != own => (id.clone(), Some(true)),
             // Older than all of them: of an ancestor whose header is not here.
             _ if self
                 .makers

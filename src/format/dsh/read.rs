@@ -1,12 +1,10 @@
 //! DSH's lines as facts.
 
-use std::sync::Arc;
-
 use chrono::DateTime;
 
 use super::wire;
 use crate::{
-    fact::{Carrier, Ending, Fact, Facts, Header, Refusal, Role, Tokens, Usage},
+    fact::{Carrier, Ending, Fact, Facts, Header, Refusal, Role, Tokens, Usage, Word},
     finding::{Code, Finding},
     format::{
         Fault, Reader,
@@ -100,7 +98,7 @@ pub(super) struct DshReader {
     /// The usage sample of the attempt that is under way, with its turn and step (format 0 and 1).
     sample: Option<(u64, u64, Tokens)>,
     /// Provider and model of the latest request header.
-    route: (Option<Arc<str>>, Option<Arc<str>>),
+    route: (Option<Word>, Option<Word>),
 }
 
 impl Reader for DshReader {

@@ -1,7 +1,5 @@
 //! pi's lines as facts.
 
-use std::sync::Arc;
-
 use chrono::{DateTime, Utc};
 use serde::de::Error as _;
 use twox_hash::XxHash3_64;
@@ -11,7 +9,7 @@ use super::{
     wire::{self, Paid},
 };
 use crate::{
-    fact::{Carrier, Ending, Fact, Facts, Header, Id, Role, Tokens, Usage},
+    fact::{Carrier, Ending, Fact, Facts, Header, Id, Role, Tokens, Usage, Word},
     finding::{Code, Finding, Severity},
     format::{
         Fault, Reader,
@@ -27,8 +25,8 @@ pub(in crate::format) struct PiReader {
     /// The ids of version 1 entries, which have none on disk: entry number, counted with the header as 0.
     made: Vec<Id>,
     /// The model in force, for usage that does not name one.
-    model: Option<Arc<str>>,
-    provider: Option<Arc<str>>,
+    model: Option<Word>,
+    provider: Option<Word>,
     /// A digest of the id of the entry read last.
     pub last: u64,
     marks: Marks,

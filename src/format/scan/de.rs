@@ -20,12 +20,13 @@ pub fn read<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> serde_json::Result<T> {
     if bytes.len() < SHORT {
         return serde_json::from_slice(bytes);
     }
-    let mut marks = Marks::default();
-    let mut scan = Scan::of(bytes, &mut marks);
-    match T::deserialize(Value(&mut scan)) {
-        Ok(value) if scan.ends() => Ok(value),
-        _ => serde_json::from_slice(bytes),
-    }
+    scanned(bytes, &mut Marks::default()).map_or_else(|| serde_json::from_slice(bytes), Ok)
+}
+
+fn scanned<'a, T: Deserialize<'a>>(bytes: &'a [u8], marks: &mut Marks) -> Option<T> {
+    let mut scan = Scan::of(bytes, marks);
+    let value = T::deserialize(Value(&mut scan)).ok()?;
+    scan.ends().then_some(value)
 }
 
 /// A scan cannot take it, for whatever reason.
@@ -216,5 +217,117 @@ impl<'a> MapAccess<'a> for Raw<'a> {
     fn next_value_seed<V: DeserializeSeed<'a>>(&mut self, seed: V) -> Result<V::Value> {
         let value = self.0.take().ok_or(Refused)?;
         seed.deserialize(de::value::BorrowedStrDeserializer::new(value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::format::json::{self, Text};
+
+    /// One field of each kind that the clients' structs have.
+    #[derive(Debug, Deserialize)]
+    #[expect(dead_code, reason = "compared as it is printed")]
+    struct Sample<'a> {
+        #[serde(borrow)]
+        text: Option<Text<'a>>,
+        count: Option<u64>,
+        small: Option<u32>,
+        signed: Option<i64>,
+        real: Option<f64>,
+        flag: Option<bool>,
+        #[serde(borrow)]
+        raw: Option<json::Raw<'a>>,
+        #[serde(borrow)]
+        list: Option<Vec<Text<'a>>>,
+        #[serde(borrow)]
+        inner: Option<Box<Sample<'a>>>,
+    }
+
+    fn value() -> impl Strategy<Value = String> {
+        let leaf = prop_oneof![
+            Just("null".to_owned()),
+            Just("true".into()),
+            Just("-0".into()),
+            Just("1e2".into()),
+            Just("0.0051".into()),
+            Just("18446744073709551616".into()),
+            Just("{".into()),
+            Just(",".into()),
+            Just(r#""a\"b""#.into()),
+            Just(r#""\ud800""#.into()),
+            Just(r#""é""#.into()),
+            any::<i64>().prop_map(|number| number.to_string()),
+            "\"[a-z ]{0,70}\"",
+        ];
+        let key = prop_oneof![
+            Just("text"),
+            Just("count"),
+            Just("small"),
+            Just("signed"),
+            Just("real"),
+            Just("flag"),
+            Just("raw"),
+            Just("list"),
+            Just("inner"),
+            Just("other"),
+            Just("te\\u0078t"),
+        ];
+        leaf.prop_recursive(4, 40, 6, move |inner| {
+            let field = (key.clone(), inner.clone());
+            let fields = prop::collection::vec(field, 0..6).prop_map(|fields| {
+                let fields = fields.into_iter().map(|(key, value)| format!("\"{key}\":{value}"));
+                format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
+            });
+            let list =
+                prop::collection::vec(inner, 0..4).prop_map(|all| format!("[{}]", all.join(" , ")));
+            prop_oneof![fields, list]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_read_by_a_scan_is_what_serde_json_reads(text in value()) {
+            let mut marks = Marks::default();
+            if let Some(sample) = scanned::<Sample<'_>>(text.as_bytes(), &mut marks) {
+                let parsed = serde_json::from_str::<Sample<'_>>(&text);
+                prop_assert!(parsed.is_ok(), "{text}");
+                prop_assert_eq!(format!("{sample:?}"), format!("{:?}", parsed.unwrap()));
+            }
+        }
+    }
+
+    #[test]
+    fn so_are_the_lines_of_every_client_whole_and_damaged() {
+        let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures");
+        let (mut marks, mut read, mut refused) = (Marks::default(), 0, 0);
+        for entry in walkdir::WalkDir::new(fixtures) {
+            let path = entry.unwrap().into_path();
+            if path.extension().is_none_or(|kind| kind != "jsonl") {
+                continue;
+            }
+            let text = fs::read(&path).unwrap();
+            for (nth, line) in text.split(|byte| *byte == b'\n').enumerate() {
+                let mut damaged = line.to_vec();
+                if let Some(byte) = damaged.get_mut(nth * 131 % line.len().max(1)) {
+                    *byte = [b'"', b'\\', 0, 0xC3, b'}', b'7'][nth % 6];
+                }
+                for line in [line, &damaged] {
+                    match scanned::<serde_json::Value>(line, &mut marks) {
+                        Some(value) => {
+                            let parsed: serde_json::Value = serde_json::from_slice(line).unwrap();
+                            assert_eq!(value, parsed, "{} line {}", path.display(), nth + 1);
+                            read += 1;
+                        }
+                        None => refused += 1,
+                    }
+                }
+            }
+        }
+        assert!(read > 5_000 && refused > 100, "{read} read, {refused} refused");
     }
 }
