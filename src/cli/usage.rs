@@ -10,11 +10,9 @@ mod scope;
 mod statusline;
 mod sums;
 mod table;
+mod told;
 
-use std::{
-    io::IsTerminal,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use chrono::{DateTime, Days, NaiveDate, Utc};
 use chrono_tz::Tz;
@@ -45,9 +43,9 @@ use crate::{
 use budget::Amount;
 use cache::Cache;
 use explain::Question;
-use report::{Cost, Form, Totals, json_row};
 use scope::{Depth, Scope};
 use sums::{Beside, Sums};
+use told::{Told, answer};
 
 /// Account for every billed completion once
 ///
@@ -237,62 +235,6 @@ fn is_plain(args: &Args, prices: Option<&Prices>) -> bool {
     prices.is_none() && args.ledger.is_none()
 }
 
-/// What was counted.
-struct Told<'a> {
-    sums: Sums<'a>,
-    beside: Beside,
-    today: bool,
-    price_version: Option<String>,
-    written: Option<Vec<store::Part>>,
-    /// Those that are shown under their parents.
-    completions: Vec<Completion>,
-}
-
-fn answer(args: &Args, by: &[By], told: Told<'_>) -> Answer {
-    let Told { sums, beside, today, price_version, written, completions } = told;
-    let Sums { lower_bound, orphans, weak_keys, kept, .. } = sums;
-    let (rows, sum) = sums.rows();
-    let (spent, failure) = args.fail_over.as_ref().map(|limit| limit.check(&sum)).unzip();
-    let answer =
-        |report| Answer { report: Some(report), failure: failure.flatten(), ..Answer::default() };
-    if args.statusline {
-        return answer(Box::new(Line::of(&sum, args.cost, today)));
-    }
-    let cost = args.cost;
-    let json_rows = rows.iter().map(|row| json_row(row, by, cost)).collect();
-    let rows = if completions.is_empty() { rows } else { table::under_parents(rows, &completions) };
-    let counted = Counted {
-        completions: sum.completions,
-        totals: Totals::of(&sum, cost),
-        cost: cost.then(|| Cost::of(&sum.money)),
-        unpriced_tokens: cost.then_some(sum.money.unpriced),
-        price_version: price_version.filter(|_| cost),
-        rows: json_rows,
-        copied: beside.copied,
-        unrecorded: beside.unrecorded,
-        lower_bound,
-        orphans,
-        kept: args.keep.then_some(kept),
-        weak_keys,
-        broken_lines: beside.broken_lines,
-        unread: beside.unread,
-        files: beside.files,
-        form: match (args.csv, args.compact) {
-            (true, _) => Form::Csv,
-            (_, true) => Form::Compact,
-            _ if written.is_some() => Form::Sum,
-            _ => Form::Table,
-        },
-        ledger: written,
-        budget: spent,
-        table: rows,
-        sum,
-        by: by.to_vec(),
-        width: width(),
-    };
-    answer(Box::new(counted))
-}
-
 fn files(accounts: &[Account]) -> usize {
     accounts.iter().filter(|account| account.counted && !account.kept).count()
 }
@@ -320,14 +262,6 @@ fn prices(run: &Run, args: &Args) -> Result<Option<Prices>> {
 fn host(run: &Run) -> String {
     let named = run.env.path("SESSCTL_HOST").map(PathBuf::into_os_string);
     named.unwrap_or_else(gethostname::gethostname).to_string_lossy().into_owned()
-}
-
-/// How wide the terminal is that the answer goes to.
-fn width() -> Option<usize> {
-    if !std::io::stdout().is_terminal() {
-        return None;
-    }
-    terminal_size::terminal_size().map(|(width, _)| usize::from(width.0))
 }
 
 /// The instant at which a day begins.

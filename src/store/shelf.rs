@@ -17,7 +17,7 @@ use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use twox_hash::{XxHash3_64, XxHash3_128};
 
-use super::create::private_folder;
+use super::{Mark, create::private_folder};
 
 /// What it begins with; the number is that of this form.
 const KIND: &[u8; 24] = b"sessctl usage index 1\n\0\n";
@@ -30,55 +30,6 @@ const FOOT: u64 = 8 + 8 + 16;
 
 /// No list of pieces is longer.
 const LONGEST: u64 = 1 << 30;
-
-/// What tells one state of a file from another without reading it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Mark {
-    device: u64,
-    inode: u64,
-    size: u64,
-    /// When it was last written: seconds and nanoseconds.
-    mtime: (i64, i64),
-    /// When anything about it last changed, which nobody can set.
-    ctime: (i64, i64),
-}
-
-impl Mark {
-    /// The state of the file at `path`.
-    #[must_use]
-    pub fn of(path: &Path) -> Option<Self> {
-        let meta = fs::metadata(path).ok()?;
-        Some(Self {
-            device: meta.dev(),
-            inode: meta.ino(),
-            size: meta.size(),
-            mtime: (meta.mtime(), meta.mtime_nsec()),
-            ctime: (meta.ctime(), meta.ctime_nsec()),
-        })
-    }
-
-    /// Its size in bytes.
-    #[must_use]
-    pub fn size(&self) -> u64 {
-        self.size
-    }
-
-    /// When it was last written, in nanoseconds since 1970.
-    #[must_use]
-    pub fn written(&self) -> i128 {
-        nanos(self.mtime)
-    }
-
-    /// When it last changed in any way, in nanoseconds since 1970.
-    #[must_use]
-    pub fn changed(&self) -> i128 {
-        nanos(self.mtime).max(nanos(self.ctime))
-    }
-}
-
-fn nanos((secs, nanos): (i64, i64)) -> i128 {
-    i128::from(secs) * 1_000_000_000 + i128::from(nanos)
-}
 
 /// Where a piece lies, and of what it is.
 #[derive(Clone, Debug, Serialize, Deserialize)]

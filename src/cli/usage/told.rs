@@ -1,0 +1,77 @@
+//! What was counted, as it is answered.
+
+use std::io::IsTerminal;
+
+use super::{
+    Args,
+    report::{Cost, Counted, Form, Totals, json_row},
+    statusline::Line,
+    sums::{Beside, Sums},
+    table,
+};
+use crate::{cli::output::Answer, ops::usage::By, session::ledger::Completion, store};
+
+/// What was counted.
+pub(super) struct Told<'a> {
+    pub sums: Sums<'a>,
+    pub beside: Beside,
+    pub today: bool,
+    pub price_version: Option<String>,
+    pub written: Option<Vec<store::Part>>,
+    /// Those that are shown under their parents.
+    pub completions: Vec<Completion>,
+}
+
+/// The answer to what was asked.
+pub(super) fn answer(args: &Args, by: &[By], told: Told<'_>) -> Answer {
+    let Told { sums, beside, today, price_version, written, completions } = told;
+    let Sums { lower_bound, orphans, weak_keys, kept, .. } = sums;
+    let (rows, sum) = sums.rows();
+    let (spent, failure) = args.fail_over.as_ref().map(|limit| limit.check(&sum)).unzip();
+    let answer =
+        |report| Answer { report: Some(report), failure: failure.flatten(), ..Answer::default() };
+    if args.statusline {
+        return answer(Box::new(Line::of(&sum, args.cost, today)));
+    }
+    let cost = args.cost;
+    let json_rows = rows.iter().map(|row| json_row(row, by, cost)).collect();
+    let rows = if completions.is_empty() { rows } else { table::under_parents(rows, &completions) };
+    let counted = Counted {
+        completions: sum.completions,
+        totals: Totals::of(&sum, cost),
+        cost: cost.then(|| Cost::of(&sum.money)),
+        unpriced_tokens: cost.then_some(sum.money.unpriced),
+        price_version: price_version.filter(|_| cost),
+        rows: json_rows,
+        copied: beside.copied,
+        unrecorded: beside.unrecorded,
+        lower_bound,
+        orphans,
+        kept: args.keep.then_some(kept),
+        weak_keys,
+        broken_lines: beside.broken_lines,
+        unread: beside.unread,
+        files: beside.files,
+        form: match (args.csv, args.compact) {
+            (true, _) => Form::Csv,
+            (_, true) => Form::Compact,
+            _ if written.is_some() => Form::Sum,
+            _ => Form::Table,
+        },
+        ledger: written,
+        budget: spent,
+        table: rows,
+        sum,
+        by: by.to_vec(),
+        width: width(),
+    };
+    answer(Box::new(counted))
+}
+
+/// How wide the terminal is that the answer goes to.
+fn width() -> Option<usize> {
+    if !std::io::stdout().is_terminal() {
+        return None;
+    }
+    terminal_size::terminal_size().map(|(width, _)| usize::from(width.0))
+}

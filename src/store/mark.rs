@@ -1,0 +1,54 @@
+//! The state of a file as its folder tells it.
+
+use std::{fs, os::unix::fs::MetadataExt, path::Path};
+
+use serde::{Deserialize, Serialize};
+
+/// What tells one state of a file from another without reading it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Mark {
+    device: u64,
+    inode: u64,
+    size: u64,
+    /// When it was last written: seconds and nanoseconds.
+    mtime: (i64, i64),
+    /// When anything about it last changed, which nobody can set.
+    ctime: (i64, i64),
+}
+
+impl Mark {
+    /// The state of the file at `path`.
+    #[must_use]
+    pub fn of(path: &Path) -> Option<Self> {
+        let meta = fs::metadata(path).ok()?;
+        Some(Self {
+            device: meta.dev(),
+            inode: meta.ino(),
+            size: meta.size(),
+            mtime: (meta.mtime(), meta.mtime_nsec()),
+            ctime: (meta.ctime(), meta.ctime_nsec()),
+        })
+    }
+
+    /// Its size in bytes.
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// When it was last written, in nanoseconds since 1970.
+    #[must_use]
+    pub fn written(&self) -> i128 {
+        nanos(self.mtime)
+    }
+
+    /// When it last changed in any way, in nanoseconds since 1970.
+    #[must_use]
+    pub fn changed(&self) -> i128 {
+        nanos(self.mtime).max(nanos(self.ctime))
+    }
+}
+
+fn nanos((secs, nanos): (i64, i64)) -> i128 {
+    i128::from(secs) * 1_000_000_000 + i128::from(nanos)
+}
