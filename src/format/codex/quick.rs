@@ -62,7 +62,7 @@ pub(super) fn line<'a>(bytes: &'a [u8], wanted: Wanted, marks: &mut Marks) -> Op
             b"timestamp" => timestamp.replace(scan.word()??).is_none(),
             b"ordinal" => ordinal.replace(small(scan.value()?)?).is_none(),
             b"type" => kind.replace(scan.word()??).is_none(),
-            b"payload" => payload.replace(Payload::read(scan)?).is_none(),
+            b"payload" => payload.replace(Payload::read(scan, wanted)?).is_none(),
             _ => scan.value().is_some(),
         };
         fresh.then_some(())
@@ -154,7 +154,7 @@ fn info<'a>(scan: &mut Scan<'a, '_>) -> Option<Option<Info<'a>>> {
 }
 
 impl<'a> Payload<'a> {
-    fn read(scan: &mut Scan<'a, '_>) -> Option<Self> {
+    fn read(scan: &mut Scan<'a, '_>, wanted: Wanted) -> Option<Self> {
         let mut payload = Self::default();
         let mut seen = 0_u32; // a key that comes twice is not for us to judge
         let start = scan.rest();
@@ -194,6 +194,8 @@ impl<'a> Payload<'a> {
                 }
                 b"model" => scan.word().map(|_| 8)?,
                 b"message" => scan.value().map(|_| 9)?,
+                b"info" if !wanted.usages => scan.value().map(|_| 10)?,
+                b"usage" if !wanted.usages => scan.value().map(|_| 11)?,
                 b"info" => {
                     payload.info = info(scan)?;
                     10
