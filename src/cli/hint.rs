@@ -15,6 +15,14 @@ const TOLD: usize = 3;
 pub fn hint(error: &Error, again: &Again, path: Option<&Path>) -> Option<String> {
     Some(match error {
         Error::CommandFailed { hint, .. } => return hint.clone(),
+        // A note goes to the end and nowhere else.
+        Error::OpenTurn { .. } if again.verb() == "merge" => match path {
+            Some(path) => {
+                let wait = ["replay", &path.display().to_string(), "--wait", "10m"];
+                format!("wait for the turn to end: {}", again.other(&wait))
+            }
+            None => "wait for the turn to end in its client".into(),
+        },
         Error::OpenTurn { last: Some(last), .. } => open_turn(*last, again),
         Error::OpenTurn { last: None, .. } => "wait for the turn to end in its client".into(),
         Error::TurnInProgress { .. } => format!(

@@ -283,8 +283,13 @@ fn judge(
     };
     let keep = boundary.keep();
     let policy = args.allow.policy(&[], run.global.strict);
-    let against =
-        args.against.as_deref().map(|parent| load_against(run, parent, session)).transpose()?;
+    let against = args.against.as_deref().map(|parent| {
+        load_against(run, parent, session).inspect_err(|_| {
+            // What is wrong is wrong there.
+            answer.found_in = run.store.find(parent).ok().map(|found| found.path);
+        })
+    });
+    let against = against.transpose()?;
     let [against, live] = against.unwrap_or_default();
     let found = if against.is_none() { native_parent(run, &thread, opened) } else { None };
     let seed = against

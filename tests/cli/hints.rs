@@ -107,6 +107,11 @@ fn damage_is_never_met_again_by_the_command_of_its_hint() {
 fn hints_fit_the_verb() {
     let home = Home::new();
     home.pi();
+    let notes = home.path("notes.txt");
+    fs::write(&notes, "no log\n").unwrap();
+    let told = home.run(&["replay", PI_ID, "--against", "notes.txt"]);
+    assert_eq!(told.exit, 5, "{}", told.err);
+    assert!(told.err.contains("notes.txt:1"), "not the log that is fine: {}", told.err);
     let against = home.report(3, &["replay", PI_ID, "--against", "nosuch-session"]);
     assert!(against["hint"].as_str().unwrap().contains("--against"), "{against}");
     let last = home.report(3, &["replay", "--last", "--store", "nowhere"]);

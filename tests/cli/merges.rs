@@ -113,7 +113,11 @@ fn a_parent_inside_a_turn_or_with_a_torn_tail_is_left_alone() {
         "{\"type\":\"message\",\"id\":\"eeeeeeee\",\"parentId\":\"31be0408\",\"timestamp\":\"2026-11-29T18:00:00.000Z\",\"message\":{\"role\":\"user\",\"content\":\"more\",\"timestamp\":1}}\n",
     );
     let open = fs::read(&parent).unwrap();
-    assert_eq!(home.report(4, &["merge", &side, "--note", "y"])["code"], "OPEN_TURN");
+    let refused = home.report(4, &["merge", &side, "--note", "y"]);
+    assert_eq!(refused["code"], "OPEN_TURN");
+    let hint = refused["hint"].as_str().unwrap();
+    assert!(hint.contains(" replay ") && hint.contains(parent.to_str().unwrap()), "{hint}");
+    assert!(hint.contains(" --wait ") && !hint.contains("--at"), "{hint}");
     assert_eq!(fs::read(&parent).unwrap(), open);
 }
 

@@ -196,7 +196,12 @@ impl Counted {
             .filter(|(count, _)| *count > 0)
             .map(|(count, what)| format!("{} {what}", grouped(*count)))
             .collect();
-        if told.is_empty() { Ok(()) } else { writeln!(out, "{}", told.join(", ")) }
+        let named = if self.broken_lines > 0 || self.unread > 0 {
+            " (`replay --check` names what is broken)"
+        } else {
+            ""
+        };
+        if told.is_empty() { Ok(()) } else { writeln!(out, "{}{named}", told.join(", ")) }
     }
 
     fn csv(&self, out: &mut dyn Write) -> io::Result<()> {
