@@ -51,8 +51,7 @@ pub fn page(text: &str, width: usize) -> String {
         }
         let (head, rest) = line.split_at(hang);
         for (nth, part) in wrap(rest, width - hang).into_iter().enumerate() {
-            page += if nth == 0 { head } else { &line[..0] };
-            page += &" ".repeat(if nth == 0 { 0 } else { hang });
+            page += &if nth == 0 { head.to_owned() } else { " ".repeat(hang) };
             page += part;
             page.push('\n');
         }

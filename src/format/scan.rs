@@ -47,6 +47,13 @@ struct Seen {
     wide: bool,
 }
 
+/// Nothing if the key with that number came before in its object: which of two counts is for `serde_json` to judge.
+pub fn once(seen: &mut u64, number: u8) -> Option<()> {
+    let fresh = *seen & 1 << number == 0;
+    *seen |= 1 << number;
+    fresh.then_some(())
+}
+
 impl<'a, 'm> Scan<'a, 'm> {
     /// A scan that stands at the beginning of `bytes`.
     #[must_use]

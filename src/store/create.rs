@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// Owner may read and write; nobody else anything.
-const PRIVATE: u32 = 0o600;
+pub(super) const PRIVATE: u32 = 0o600;
 
 /// Writes `draft` to `path`. `like` is the source: a child is never looser than it.
 pub fn create(path: &Path, draft: &Draft<'_>, encoding: Encoding, like: Stamp) -> Result<()> {

@@ -12,16 +12,13 @@ use std::{
 use serde::{Deserialize, Serialize, de::IgnoredAny};
 
 use super::{
-    create::{sweep, write_over},
+    create::{PRIVATE, sweep, write_over},
     journal::open_locked,
 };
 use crate::error::{Error, Result};
 
 /// The version of a line.
 const VERSION: u32 = 1;
-
-/// Owner may read and write; nobody else anything.
-const PRIVATE: u32 = 0o600;
 
 /// A ledger of what was read of logs, in one state folder.
 #[derive(Clone, Debug)]

@@ -8,7 +8,7 @@ use memchr::memmem;
 use super::wire::{CacheCreation, Message, OutputDetails, Paid, Record};
 use crate::format::{
     json::Raw,
-    scan::{Marks, Scan},
+    scan::{Marks, Scan, once},
 };
 
 /// What one pass tells of a line.
@@ -85,13 +85,6 @@ impl<'a> Parts<'a> {
         })?;
         Some(parts)
     }
-}
-
-/// Nothing if that key came before.
-fn once(seen: &mut u64, bit: u8) -> Option<()> {
-    let fresh = *seen & 1 << bit == 0;
-    *seen |= 1 << bit;
-    fresh.then_some(())
 }
 
 /// The counters of an answer.

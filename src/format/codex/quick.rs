@@ -5,7 +5,7 @@
 use memchr::memmem;
 
 use super::wire::{self, Counts, Info, Response, Shape};
-use crate::format::scan::{Marks, Scan};
+use crate::format::scan::{Marks, Scan, once};
 
 /// A line of which no more is to be known than stands here.
 pub(super) struct Line<'a> {
@@ -108,13 +108,6 @@ pub(super) fn text(word: Option<&[u8]>) -> Option<&str> {
     word.and_then(|word| std::str::from_utf8(word).ok())
 }
 
-/// Nothing if that key came before.
-fn once(seen: &mut u32, bit: u8) -> Option<()> {
-    let fresh = *seen & 1 << bit == 0;
-    *seen |= 1 << bit;
-    fresh.then_some(())
-}
-
 fn counts<'a>(scan: &mut Scan<'a, '_>) -> Option<Option<Counts<'a>>> {
     if scan.is_null()? {
         return Some(None);
@@ -156,7 +149,7 @@ fn info<'a>(scan: &mut Scan<'a, '_>) -> Option<Option<Info<'a>>> {
 impl<'a> Payload<'a> {
     fn read(scan: &mut Scan<'a, '_>, wanted: Wanted) -> Option<Self> {
         let mut payload = Self::default();
-        let mut seen = 0_u32; // a key that comes twice is not for us to judge
+        let mut seen = 0; // a key that comes twice is not for us to judge
         let start = scan.rest();
         scan.object(|scan, key| {
             let bit = match key {

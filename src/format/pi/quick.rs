@@ -6,7 +6,7 @@
 use super::wire::{Cost, Entry, Message, Paid, Usage};
 use crate::format::{
     json::Text,
-    scan::{Marks, Scan},
+    scan::{Marks, Scan, once},
 };
 
 /// What a ledger keeps of an entry with an id.
@@ -20,13 +20,6 @@ pub(super) fn line<'a>(bytes: &'a [u8], marks: &mut Marks) -> Option<Line<'a>> {
     let mut scan = Scan::of(bytes, marks);
     let line = entry(&mut scan)?;
     scan.ends().then_some(line)
-}
-
-/// Nothing if that key came before.
-fn once(seen: &mut u32, bit: u8) -> Option<()> {
-    let fresh = *seen & 1 << bit == 0;
-    *seen |= 1 << bit;
-    fresh.then_some(())
 }
 
 fn borrowed<'a>(scan: &mut Scan<'a, '_>) -> Option<Option<Text<'a>>> {
