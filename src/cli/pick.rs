@@ -14,7 +14,7 @@ use crate::{
     format::{self, Format},
     log::Log,
     ops::{self, Manifest, Policy, manifest_of},
-    session::{At, Outline, Session},
+    session::{At, Begins, Outline, Session},
     store::{self, FoundBy, Store, generations},
 };
 
@@ -140,8 +140,8 @@ impl Pick {
         self.open_to(run, None)
     }
 
-    /// The same as far as a cut at `at` needs it.
-    pub fn open_to(&self, run: &Run, at: Option<&At>) -> Result<Opened> {
+    /// The same as far as a cut at that place needs it; a copy may be begun on the way.
+    pub fn open_to(&self, run: &Run, at: Option<(&At, Begins<'_>)>) -> Result<Opened> {
         if self.session.as_deref() == Some("-") {
             let log = Log::spool(std::io::stdin().lock())?;
             return read(log, None, FoundBy::Path, None, run.wanted(), at);
@@ -168,7 +168,7 @@ fn read(
     by: FoundBy,
     root: Option<PathBuf>,
     wanted: Option<&'static dyn Format>,
-    at: Option<&At>,
+    at: Option<(&At, Begins<'_>)>,
 ) -> Result<Opened> {
     if let Some((log, manifest)) = snapshot(&log)? {
         let session = Session::read(log, format::by_name(&manifest.source.format))?;
@@ -176,7 +176,7 @@ fn read(
         return Ok(Opened { session, path, by, root, manifest: Some(manifest) });
     }
     let session = match at {
-        Some(at) => Session::read_to(log, wanted, at)?,
+        Some((at, begins)) => Session::read_to(log, wanted, at, begins)?,
         None => Session::read(log, wanted)?,
     };
     Ok(Opened { session, path, by, root, manifest: None })

@@ -141,10 +141,31 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Writes everything to `out`, an empty file, plain, and proves it: what is copied is what stood there when the source
-    /// was read, and what is new and samples of the rest are read back as they were written. An error of the source, of
-    /// writing, or that of a proof which does not hold.
+    /// The file that reading the source has begun this draft in, if the first lines of both are the same.
+    #[must_use]
+    pub fn begun(&self) -> Option<&File> {
+        self.source_begun().map(|(file, _)| file)
+    }
+
+    /// The same, with the lines that stand in it behind the new ones that the draft begins with.
+    fn source_begun(&self) -> Option<(&File, Range<usize>)> {
+        let tee = self.source.tee.as_ref()?;
+        let [Piece::New(first), Piece::Copied(lines), ..] = &self.pieces[..] else { return None };
+        let (file, taken) = tee.behind(first.end - first.start)?;
+        if self.source.range(lines.clone()).start != taken.start {
+            return None;
+        }
+        // The last line may have been taken in part.
+        let whole = self.source.run(lines.clone(), taken.end - taken.start);
+        (self.source.range(whole.clone()).end <= taken.end).then_some((file, whole))
+    }
+
+    /// Writes everything to `out`, plain, and proves it: what is copied is what stood there when the source was read, and
+    /// what is new and samples of the rest are read back as they were written. `out` is the file that this draft was begun
+    /// in, or an empty one. An error of the source, of writing, or that of a proof which does not hold.
     pub fn write_proved(&self, out: &File, path: &Path) -> Result<()> {
+        let begun = self.source_begun().filter(|(file, _)| std::ptr::eq(*file, out));
+        let begun = begun.map_or(0..0, |(_, lines)| lines);
         let mut proof = Proof { out, path, at: 0, steps: 0, step: Vec::new(), back: Vec::new() };
         for piece in &self.pieces {
             match piece {
@@ -155,6 +176,10 @@ impl<'a> Draft<'a> {
                 }
                 Piece::Copied(lines) => {
                     let mut first = lines.start;
+                    if begun.start == first && !begun.is_empty() {
+                        proof.pass(self.source.range(begun.clone()))?;
+                        first = begun.end;
+                    }
                     while first < lines.end {
                         let run = self.source.run(first..lines.end, STEP);
                         first = run.end;
@@ -228,6 +253,12 @@ struct Proof<'a> {
 }
 
 impl Proof<'_> {
+    /// Passes over what stands in the file already, and takes away what stands behind that.
+    fn pass(&mut self, range: Range<u64>) -> Result<()> {
+        self.at += range.end - range.start;
+        self.out.set_len(self.at).map_err(Error::io("write", self.path))
+    }
+
     fn copy(&mut self, source: &Log, lines: Range<usize>) -> Result<()> {
         let mut step = std::mem::take(&mut self.step);
         source.fill(source.range(lines.clone()), &mut step)?;
@@ -243,8 +274,7 @@ impl Proof<'_> {
 
     /// Writes `bytes`, and reads them back if that is wanted.
     fn write(&mut self, bytes: &[u8], back: bool) -> Result<()> {
-        let mut out = self.out;
-        out.write_all(bytes).map_err(Error::io("write", self.path))?;
+        self.out.write_all_at(bytes, self.at).map_err(Error::io("write", self.path))?;
         if back {
             self.back.resize(bytes.len(), 0);
             let read = self.out.read_exact_at(&mut self.back, self.at);
@@ -380,6 +410,36 @@ mod tests {
         file.write_all_at(b"x", draft.size()).unwrap();
         let failed = draft.write_proved(&file, Path::new("child")).unwrap_err();
         assert_eq!(failed.code(), "DURABILITY_FAILED");
+    }
+
+    #[test]
+    fn what_was_begun_while_the_source_was_read_is_finished_in_its_place() {
+        let mut log = source();
+        let len = log.range(0..log.lines()).end;
+        let start = log.range(1..2).start;
+        let read = |log: &mut Log, gap: u64, until: usize| {
+            log.tee(crate::log::Tee::new(tempfile::tempfile().unwrap(), gap, start, len));
+            let tell = |line: crate::log::Line<'_>| match line.index == until {
+                true => Ok(crate::log::After::Uncopied),
+                false => Ok(crate::log::After::More),
+            };
+            log.each_until(&mut |_| {}, &mut { tell }).unwrap();
+        };
+        let gap = "header\n".len() as u64;
+        for until in [usize::MAX, 0, 1, 30] {
+            read(&mut log, gap, until);
+            let draft = draft(&log);
+            let mut plain = Vec::new();
+            draft.write_to(&mut plain).unwrap().unwrap();
+            let begun = draft.begun().expect("there is something");
+            draft.write_proved(begun, Path::new("child")).unwrap();
+            let mut written = vec![0; plain.len()];
+            begun.read_exact_at(&mut written, 0).unwrap();
+            assert!(written == plain, "the same bytes");
+            assert_eq!(begun.metadata().unwrap().len(), draft.size());
+        }
+        read(&mut log, gap + 1, usize::MAX);
+        assert!(draft(&log).begun().is_none(), "the first line has no room");
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod draft;
 mod frames;
 mod open;
 mod splice;
+mod tee;
 
 use std::{
     cell::Cell,
@@ -24,6 +25,7 @@ pub use draft::Draft;
 pub use frames::compress;
 pub use open::{Encoding, Stamp};
 pub use splice::Splice;
+pub use tee::Tee;
 
 use crate::{
     error::{Error, Result},
@@ -95,6 +97,8 @@ pub struct Log {
     digests: Option<Vec<u64>>,
     /// The first bytes of the session's own file, once they were read and not used.
     ahead: Option<Ahead>,
+    /// What takes the lines while they are read.
+    tee: Option<Tee>,
     /// Where the last whole line ends.
     end: u64,
     /// Whether lines were taken out of a longer history, so that numbers may be missing.
@@ -132,6 +136,17 @@ pub struct Line<'a> {
     pub bytes: &'a [u8],
     /// Whether a carriage return stood before the newline.
     pub crlf: bool,
+}
+
+/// What becomes of a log behind a line that was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum After {
+    /// More is read.
+    More,
+    /// More is read, but a copy that is made on the way need not go on.
+    Uncopied,
+    /// Nothing more is read: what follows is as if it were not there.
+    Nothing,
 }
 
 /// A run of bytes inside one line.
@@ -263,15 +278,20 @@ impl Log {
 
     /// Reads every whole line in order and remembers where it starts.
     pub fn each(&mut self, mut visit: impl FnMut(Line<'_>) -> Result<()>) -> Result<()> {
-        self.each_until(&mut |_| {}, &mut |line| visit(line).map(|()| true))
+        self.each_until(&mut |_| {}, &mut |line| visit(line).map(|()| After::More))
+    }
+
+    /// Has `tee` take the lines when they are read, as far as who reads them says so.
+    pub fn tee(&mut self, tee: Tee) {
+        self.tee = Some(tee);
     }
 
     /// Reads whole lines in order until `visit` has seen enough; `enter` is told where each file begins, and whether it
-    /// is the session's own. What was not read is as if it were not there.
+    /// is the session's own.
     pub fn each_until(
         &mut self,
         enter: &mut dyn FnMut(bool),
-        visit: &mut dyn FnMut(Line<'_>) -> Result<bool>,
+        visit: &mut dyn FnMut(Line<'_>) -> Result<After>,
     ) -> Result<()> {
         self.starts.clear();
         if let Some(digests) = &mut self.digests {
@@ -296,7 +316,7 @@ impl Log {
         &mut self,
         from: u64,
         to: u64,
-        visit: &mut dyn FnMut(Line<'_>) -> Result<bool>,
+        visit: &mut dyn FnMut(Line<'_>) -> Result<After>,
     ) -> Result<bool> {
         // What was read to tell whose the log is need not be read again.
         let own = from == self.own().base;
@@ -307,6 +327,9 @@ impl Log {
             }
             None => (Space::new(), 0),
         };
+        if let Some(tee) = &mut self.tee {
+            tee.take(from, &space.0[..held]);
+        }
         let mut buffer_at = from; // the address of space[0], always the start of a line
         let mut searched = 0;
         loop {
@@ -328,10 +351,14 @@ impl Log {
                 };
                 self.line_at(line.start, &buffer[start + first..=newline]);
                 self.end = buffer_at + newline as u64 + 1;
-                if !visit(line)? {
-                    return Ok(false);
+                let after = visit(line)?;
+                if let Some(tee) = self.tee.as_mut().filter(|_| after == After::Uncopied) {
+                    tee.stop();
                 }
                 start = newline + 1;
+                if after == After::Nothing {
+                    return Ok(false);
+                }
             }
             space.0.copy_within(start..held, 0);
             held -= start;
@@ -339,13 +366,15 @@ impl Log {
             searched = held;
 
             let next = buffer_at + held as u64;
-            let want = usize::try_from(to - next).unwrap_or(usize::MAX).min(BLOCK);
+            let block = self.tee.as_ref().map_or(BLOCK as u64, |tee| tee.want(next));
+            let want = usize::try_from(block.min(to - next)).unwrap_or(BLOCK);
             if want == 0 && self.mended && to == self.own().base + self.own().len && held > 0 {
                 let index = self.starts.len();
                 let bytes = &space.0[..held];
                 self.line_at(buffer_at, bytes);
                 self.end = next;
-                return visit(Line { index, start: buffer_at, inset: 0, bytes, crlf: false });
+                let line = Line { index, start: buffer_at, inset: 0, bytes, crlf: false };
+                return visit(line).map(|after| after != After::Nothing);
             }
             if want == 0 {
                 return Ok(true);
@@ -356,6 +385,9 @@ impl Log {
             }
             space.reach(held + want);
             self.read_exact(next, &mut space.0[held..held + want])?;
+            if let Some(tee) = &mut self.tee {
+                tee.take(next, &space.0[held..held + want]);
+            }
             held += want;
         }
     }

@@ -103,6 +103,7 @@ impl Log {
             starts: Vec::new(),
             digests: None,
             ahead: None,
+            tee: None,
             end: 0,
             excerpt: false,
             mended: false,

@@ -6,7 +6,7 @@ use super::Cut;
 use crate::{
     error::{Error, Result},
     fact::{Base, Fact, Facts, Id, index},
-    format::{Adopted, Birth, Context, Note, Rewire, Tip, Writer},
+    format::{Adopted, Birth, Context, Format, Note, Rewire, Tip, Writer},
     log::Draft,
     session::Thread,
 };
@@ -37,6 +37,22 @@ pub fn base_of(cut: &Cut<'_>) -> Option<Base> {
         _ => None,
     })?;
     Some(Base { file, end, bytes })
+}
+
+/// The first line of a child that goes on with its parent's lines as they stand, and whether these begin with the parent's
+/// own header; nothing where no child is like that. `facts` are those of `header`, the parent's first line.
+pub fn beginning(
+    format: &dyn Format,
+    facts: &Facts,
+    birth: &Birth,
+    header: &[u8],
+) -> Option<(Vec<u8>, bool)> {
+    let same = facts.header.as_ref()?.version == birth.version;
+    let writer = format.writer(facts).ok().filter(|_| same)?;
+    let rewire = Kept::default();
+    let context = Context { facts, birth, rewire: &rewire, header };
+    let first = writer.header(context);
+    (!first.is_empty()).then(|| (first, writer.keeps_header(context)))
 }
 
 /// Drafts the child.
@@ -208,6 +224,7 @@ fn check_numbers(facts: &Facts, kept: &[u32]) -> Result<()> {
 }
 
 /// What became of the parent's records, by id.
+#[derive(Default)]
 struct Kept {
     /// Records of the path in order, and whether the child has them.
     path: Vec<(Id, bool)>,

@@ -12,7 +12,7 @@ mod snapshot;
 pub mod usage;
 
 pub use cut::{Cut, Intent, Policy, cut};
-pub use fork::{Child, base_of, child};
+pub use fork::{Child, base_of, beginning, child};
 pub use merge::{
     CHARS_PER_TOKEN, Merge, Source, answer_among, chars_of, last_answer, merge, own_messages,
     takes_note, transcript,

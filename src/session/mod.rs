@@ -4,6 +4,7 @@
 
 mod boundary;
 mod branch;
+mod early;
 mod enough;
 pub mod explain;
 pub mod history;
@@ -20,6 +21,7 @@ mod turn;
 
 pub use boundary::{At, Boundary, Kind};
 pub use branch::Branch;
+pub use early::{Beginning, Begins};
 pub use history::{History, Outline};
 pub use thread::Thread;
 pub use turn::{Turn, Turns};
@@ -29,7 +31,7 @@ use crate::{
     fact::{Facts, Header, Keep},
     finding::{Code, Finding, Severity},
     format::{self, Format, Head},
-    log::Log,
+    log::{After, Log},
 };
 
 /// How much of a log is looked at to tell whose it is.
@@ -75,10 +77,16 @@ impl Session {
         Self::read_for(log, wanted, Keep::Path, None)
     }
 
-    /// The same as far as a cut at `at` needs it: where nothing that follows can matter, the rest is not read.
-    pub fn read_to(mut log: Log, wanted: Option<&'static dyn Format>, at: &At) -> Result<Self> {
+    /// The same as far as a cut at `at` needs it: where nothing that follows can matter, the rest is not read. `begins`
+    /// may begin a copy of the log.
+    pub fn read_to(
+        mut log: Log,
+        wanted: Option<&'static dyn Format>,
+        at: &At,
+        begins: Begins<'_>,
+    ) -> Result<Self> {
         log.remember();
-        Self::read_for(log, wanted, Keep::Path, Some(at))
+        Self::read_for(log, wanted, Keep::Path, Some((at, begins)))
     }
 
     /// The same, with every record of usage.
@@ -100,7 +108,7 @@ impl Session {
         mut log: Log,
         wanted: Option<&'static dyn Format>,
         keep: Keep,
-        at: Option<&At>,
+        cut: Option<(&At, Begins<'_>)>,
     ) -> Result<Self> {
         let head = log.head(HEAD)?;
         if head.trim_ascii().is_empty() {
@@ -110,15 +118,26 @@ impl Session {
                 .into());
         }
         let format = wanted.or_else(|| format::of(&Head(&head))).ok_or_else(|| unknown(&head))?;
+        let cut = cut.filter(|_| log.len() > LARGE);
+        let tee = cut.and_then(|(_, begins)| early::tee(&log, format, &head, begins));
+        let mut run = tee.is_some().then(early::Run::default);
         log.put_back(head);
+        if let Some(tee) = tee {
+            log.tee(tee);
+        }
         let mut facts = Facts::new(keep);
         let intake = std::cell::RefCell::new(intake::Intake::new(format.reader()));
-        let mut goal = at.filter(|_| log.len() > LARGE).map(enough::Enough::of);
+        let mut goal = cut.map(|(at, _)| enough::Enough::of(at));
         let mut partly = false;
         log.each_until(&mut |own| intake.borrow_mut().part(own), &mut |line| {
             intake.borrow_mut().take(line, &mut facts);
             partly = goal.as_mut().is_some_and(|goal| goal.reached(format, &facts));
-            Ok(!partly)
+            let ends = run.as_mut().is_some_and(|run| run.ends(&facts));
+            Ok(match (partly, ends) {
+                (true, _) => After::Nothing,
+                (_, true) => After::Uncopied,
+                _ => After::More,
+            })
         })?;
         let intake = intake.into_inner().finish(&mut facts);
         let mut findings = intake.findings;

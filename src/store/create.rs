@@ -3,10 +3,17 @@
 use std::{
     fs::{self, DirBuilder, File},
     io::{self, Write},
-    os::unix::fs::{DirBuilderExt, PermissionsExt},
+    os::{
+        fd::AsRawFd,
+        unix::fs::{DirBuilderExt, PermissionsExt},
+    },
     path::{Path, PathBuf},
 };
 
+use rustix::{
+    fs::{AtFlags, CWD},
+    io::Errno,
+};
 use tempfile::NamedTempFile;
 
 use crate::{
@@ -24,7 +31,36 @@ pub fn create(path: &Path, draft: &Draft<'_>, encoding: Encoding, like: Stamp) -
 
 /// The same, plain, and what was written is compared with the source before it has its name.
 pub fn create_proved(path: &Path, draft: &Draft<'_>, like: Stamp) -> Result<()> {
-    new_file(path, mode(like), |out| draft.write_proved(out, path))
+    refuse_taken(path)?;
+    in_folder(folder_of(path), |folder| {
+        if let Some(begun) = draft.begun()
+            && finish(path, folder, draft, begun, mode(like))?
+        {
+            return Ok(());
+        }
+        fill_new(path, folder, mode(like), |out| draft.write_proved(out, path), publish)
+    })
+}
+
+/// Writes what is missing of a draft that was begun in a file without a name, and names that; whether it could be named.
+fn finish(path: &Path, folder: &Path, draft: &Draft<'_>, begun: &File, mode: u32) -> Result<bool> {
+    draft.write_proved(begun, path)?;
+    make_durable(begun, path, mode)?;
+    let named = name(begun, path)?;
+    if named {
+        sync_name(folder, path)?;
+    }
+    Ok(named)
+}
+
+/// Names a file that has no name. Not every system and not every place can do that.
+fn name(file: &File, path: &Path) -> Result<bool> {
+    let own = format!("/proc/self/fd/{}", file.as_raw_fd());
+    match rustix::fs::linkat(CWD, own, CWD, path, AtFlags::SYMLINK_FOLLOW) {
+        Ok(()) => Ok(true),
+        Err(Errno::EXIST) => Err(Error::AlreadyExists(path.into())),
+        Err(_) => Ok(false),
+    }
 }
 
 fn mode(like: Stamp) -> u32 {
@@ -45,13 +81,16 @@ pub fn write_new(
 }
 
 fn new_file(path: &Path, mode: u32, fill: impl FnOnce(&File) -> Result<()>) -> Result<()> {
-    let folder = folder_of(path);
+    refuse_taken(path)?;
+    in_folder(folder_of(path), |folder| fill_new(path, folder, mode, fill, publish))
+}
+
+fn refuse_taken(path: &Path) -> Result<()> {
     match fs::symlink_metadata(path) {
-        Ok(meta) if meta.is_symlink() => return Err(Error::SymlinkRefused(path.into())),
-        Ok(_) => return Err(Error::AlreadyExists(path.into())),
-        Err(_) => {}
+        Ok(meta) if meta.is_symlink() => Err(Error::SymlinkRefused(path.into())),
+        Ok(_) => Err(Error::AlreadyExists(path.into())),
+        Err(_) => Ok(()),
     }
-    in_folder(folder, |folder| fill_new(path, folder, mode, fill, publish))
 }
 
 /// Writes a file with what `fill` writes, whole or not at all, in place of one of that name. What may be replaced is
@@ -108,10 +147,17 @@ fn fill_new(
         .tempfile_in(folder)
         .map_err(Error::io("write into", folder))?;
     fill(temporary.as_file())?;
-    let failed = || Error::io("write", path);
-    temporary.as_file().set_permissions(fs::Permissions::from_mode(mode)).map_err(failed())?;
-    temporary.as_file().sync_all().map_err(failed())?;
+    make_durable(temporary.as_file(), path, mode)?;
     publish(temporary, path)?;
+    sync_name(folder, path)
+}
+
+fn make_durable(file: &File, path: &Path, mode: u32) -> Result<()> {
+    let mode = fs::Permissions::from_mode(mode);
+    file.set_permissions(mode).and_then(|()| file.sync_all()).map_err(Error::io("write", path))
+}
+
+fn sync_name(folder: &Path, path: &Path) -> Result<()> {
     sync_folder(folder).inspect_err(|_| {
         // A name that a crash may take away again is none that anybody should go on from.
         let _ = fs::remove_file(path);

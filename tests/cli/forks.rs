@@ -389,3 +389,21 @@ fn a_line_that_cannot_be_read_is_kept_or_left_out_as_asked() {
         }
     }
 }
+
+#[test]
+fn a_title_is_no_record_that_the_parent_has() {
+    let home = Home::new();
+    let parent = home.pi();
+    // The id that the title of this child would have, as another record's: found by chance among thousands of forks.
+    let lines = fs::read_to_string(&parent).unwrap();
+    let last: serde_json::Value = serde_json::from_str(lines.lines().last().unwrap()).unwrap();
+    let lines = lines.replace(text(&last["id"]), "f0000dd5");
+    fs::write(&parent, lines).unwrap();
+    let id = "01a22c6b-1c77-7603-b5a5-951ce4e6fb14";
+    let report = home.report(0, &["fork", PI_ID, "--id", id, "--title", "t592"]);
+    let child = fs::read_to_string(text(&report["child"]["path"])).unwrap();
+    let ids = child.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let ids: std::collections::BTreeSet<String> =
+        ids.map(|record| record["id"].to_string()).collect();
+    assert_eq!(ids.len(), child.lines().count(), "each record has an id of its own");
+}

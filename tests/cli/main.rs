@@ -7,6 +7,7 @@ mod helps;
 mod hints;
 mod home;
 mod hostile;
+mod large;
 mod lists;
 mod merges;
 mod pages;

@@ -1,6 +1,7 @@
 //! How fork and side make a child: request, cut, name, place, then a saga that reports success only when the child and
 //! its lineage are both durable.
 
+mod early;
 mod home;
 mod plan;
 mod sidecars;
@@ -28,7 +29,7 @@ use crate::{
     error::{Error, Result},
     finding::{Code, Finding},
     ops::{self, Cut, Intent},
-    session::At,
+    session::{At, Beginning},
     store::{self, Glance, Record, State},
 };
 
@@ -143,7 +144,8 @@ pub struct Made {
 pub fn make(run: &Run, order: &Order<'_>) -> Result<(Answer, Option<Made>)> {
     let making = order.making;
     making.allow.excludes(&making.drop)?;
-    let opened = order.pick.open_to(run, Some(order.at))?;
+    let begins = |beginning: Beginning<'_>| early::begins(run, order, beginning);
+    let opened = order.pick.open_to(run, Some((order.at, &begins)))?;
     let session = &opened.session;
     let mut answer = Answer {
         source: Some(report::source(session, opened.path.clone())),

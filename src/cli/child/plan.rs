@@ -30,7 +30,7 @@ use crate::{
 };
 
 /// From here on a child is read back as lines and not as messages.
-const LARGE: u64 = 64 * 1024 * 1024;
+pub(super) const LARGE: u64 = 64 * 1024 * 1024;
 
 /// A child that is fully thought out.
 pub(super) struct Plan<'a> {
@@ -70,10 +70,6 @@ impl<'a> Plan<'a> {
         let session = &opened.session;
         let (parent, parent_path) = opened.parent();
         let inherit = order.making.context == ContextArg::Inherit;
-        let cwd = order.making.cwd.as_ref();
-        // Clients see a folder's real path, whatever links led to it.
-        let real = |cwd: PathBuf| fs::canonicalize(&cwd).unwrap_or(cwd);
-        let cwd = cwd.map(|cwd| real(run.env.absolute(cwd)).display().to_string());
         let id = again.map(|again| again.written.id.clone()).or_else(|| order.making.id.clone());
         let kept: &[u32] = if inherit { &cut.kept } else { &[] };
         let version = session.format.written_version(session.header().version);
@@ -87,7 +83,7 @@ impl<'a> Plan<'a> {
         let birth = Birth {
             id: id.unwrap_or_else(|| session.format.layout().new_id()),
             at: again.map_or(run.now, |again| again.at),
-            cwd: cwd.or_else(|| session.header().cwd.clone()),
+            cwd: folder_of(run, order).or_else(|| session.header().cwd.clone()),
             title: Some(title),
             parent,
             parent_path,
@@ -343,6 +339,12 @@ impl<'a> Plan<'a> {
             not_carried: self.sidecars.told(|what| !(what.carried && self.carries)),
         }
     }
+}
+
+/// The child's working folder, where one was given. Clients see a folder's real path, whatever links led to it.
+pub(super) fn folder_of(run: &Run, order: &Order<'_>) -> Option<String> {
+    let folder = run.env.absolute(order.making.cwd.as_ref()?);
+    Some(fs::canonicalize(&folder).unwrap_or(folder).display().to_string())
 }
 
 /// Counts of a child, as read back or as planned.

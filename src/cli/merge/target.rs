@@ -175,6 +175,11 @@ pub(super) fn read_back(run: &Run, path: &Path, before: &Session, merge: &Merge)
     if has > had && there {
         return ops::chars_of(&after.thread(None)?);
     }
+    let torn = usize::from(before.log.torn_tail().is_some());
+    if after.log.lines() > before.log.lines() + torn + merge.lines.len() {
+        let what = "another writer went on beside the note, so that its client does not send it";
+        return Err(Error::SourceChanged { path: path.into(), what });
+    }
     Err(Error::DurabilityFailed {
         path: path.into(),
         what: "the note is not where the next request would see it".into(),

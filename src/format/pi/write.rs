@@ -198,7 +198,7 @@ impl Writer for PiWriter {
     }
 
     fn setting(&self, line: &[u8], tip: &mut Tip, context: Context<'_>) -> Result<Vec<u8>> {
-        let id = short_id(&[&context.birth.id, "setting", &String::from_utf8_lossy(line)]);
+        let id = free_id(&[&context.birth.id, "setting", &String::from_utf8_lossy(line)], context);
         let line = reborn(line, &id, tip, Some(&json::timestamp(context.birth.at)))?;
         tip.last = Some(id);
         Ok(line)
@@ -247,12 +247,13 @@ impl Writer for PiWriter {
         let mut lines = Vec::new();
         for label in labels {
             // As the client does it: new id, old timestamp.
-            let id = short_id(&[&context.birth.id, "label", &String::from_utf8_lossy(label)]);
+            let label_text = String::from_utf8_lossy(label);
+            let id = free_id(&[&context.birth.id, "label", &label_text], context);
             lines.push(reborn(label, &id, tip, None)?);
             tip.last = Some(id);
         }
         if let Some(title) = &context.birth.title {
-            let id = short_id(&[&context.birth.id, "title", title]);
+            let id = free_id(&[&context.birth.id, "title", title], context);
             lines.push(json::line(&SessionInfo {
                 r#type: "session_info",
                 id: id.clone(),
@@ -304,6 +305,16 @@ fn identify(splice: &mut Splice, line: &[u8], old: &Pointers<'_>, id: Vec<u8>, p
         let brace = line.iter().position(|byte| *byte == b'{').map_or(0, |brace| brace + 1);
         splice.replace(brace..brace, missing);
     }
+}
+
+/// An id of the client's own length that no record of the parent has: one of eight digits is met by chance in a long log,
+/// and a record whose parent has its own id is its own ancestor.
+fn free_id(parts: &[&str], context: Context<'_>) -> String {
+    let mut id = short_id(parts);
+    while context.facts.known(&id).is_some() {
+        id = short_id(&[parts, &[&id]].concat());
+    }
+    id
 }
 
 /// Eight hex digits like the client's, which depend on `parts` alone, so that a repeated request writes the same bytes.
