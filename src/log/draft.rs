@@ -6,7 +6,7 @@ use std::{
     io::{self, Write},
     ops::Range,
     os::unix::fs::FileExt,
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use super::{Encoding, Log, frames};
@@ -24,6 +24,9 @@ const SAMPLE: u64 = 16;
 
 /// How much of the new lines is kept in memory.
 const HELD: usize = 4 * 1024 * 1024;
+
+/// What of them is put down is a multiple of this: see [`super::tee`].
+const ALIGNED: usize = 256 * 1024;
 
 /// One piece of a draft: whole lines with their line ends.
 #[derive(Clone, Debug)]
@@ -47,7 +50,11 @@ pub struct Draft<'a> {
 /// file without a name.
 #[derive(Debug, Default)]
 struct New {
+    /// Where that is made, if it can be made there.
+    folder: Option<PathBuf>,
     file: Option<File>,
+    /// Whether it was made there.
+    at_home: bool,
     filed: u64,
     held: Vec<u8>,
 }
@@ -59,18 +66,27 @@ impl New {
 
     fn add(&mut self, bytes: &[u8]) {
         self.held.extend_from_slice(bytes);
-        if self.held.len() >= HELD && self.put_away().is_ok() {
-            self.filed += self.held.len() as u64;
-            self.held.clear();
+        let whole = self.held.len() - self.held.len() % ALIGNED;
+        if self.held.len() >= HELD && self.put_away(whole).is_ok() {
+            self.filed += whole as u64;
+            self.held.drain(..whole);
         } // Where no file can be written, memory must do.
     }
 
-    fn put_away(&mut self) -> io::Result<()> {
-        let file = match self.file.take() {
-            Some(file) => file,
-            None => tempfile::tempfile()?,
-        };
-        self.file.insert(file).write_all_at(&self.held, self.filed)
+    fn make(&mut self) -> io::Result<File> {
+        let folder = self.folder.as_deref();
+        let at_home = folder.and_then(|folder| tempfile::tempfile_in(folder).ok());
+        self.at_home = at_home.is_some();
+        at_home.map_or_else(tempfile::tempfile, Ok)
+    }
+
+    fn put_away(&mut self, len: usize) -> io::Result<()> {
+        let file = self.file.take().map_or_else(|| self.make(), Ok)?;
+        let file = self.file.insert(file);
+        file.write_all_at(&self.held[..len], self.filed)?;
+        let mut back = vec![0; ALIGNED];
+        file.read_exact_at(&mut back, self.filed)?;
+        if back == self.held[..ALIGNED] { Ok(()) } else { Err(io::ErrorKind::InvalidData.into()) }
     }
 
     fn slice(&self, range: Range<u64>) -> Result<Cow<'_, [u8]>> {
@@ -97,6 +113,13 @@ impl<'a> Draft<'a> {
     #[must_use]
     pub fn of(source: &'a Log) -> Self {
         Self { source, pieces: Vec::new(), new: New::default(), lines: 0 }
+    }
+
+    /// The same, which will lie in `folder`: what is put down on the way is put down there.
+    #[must_use]
+    pub fn for_folder(mut self, folder: &Path) -> Self {
+        self.new.folder = Some(folder.into());
+        self
     }
 
     /// Adds one new line; `line` has no line end.
@@ -141,13 +164,18 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// The file that reading the source has begun this draft in, if the first lines of both are the same.
+    /// A file without a name that this draft was begun in: by reading a source whose lines are the same, or, where all of
+    /// it is new, by being put down.
     #[must_use]
     pub fn begun(&self) -> Option<&File> {
-        self.source_begun().map(|(file, _)| file)
+        match self.pieces[..] {
+            [Piece::New(_)] => self.new.file.as_ref().filter(|_| self.new.at_home),
+            _ => self.source_begun().map(|(file, _)| file),
+        }
     }
 
-    /// The same, with the lines that stand in it behind the new ones that the draft begins with.
+    /// The file that reading the source has begun, with the lines that stand in it behind the new ones that the draft begins
+    /// with.
     fn source_begun(&self) -> Option<(&File, Range<usize>)> {
         let tee = self.source.tee.as_ref()?;
         let [Piece::New(first), Piece::Copied(lines), ..] = &self.pieces[..] else { return None };
@@ -166,11 +194,17 @@ impl<'a> Draft<'a> {
     pub fn write_proved(&self, out: &File, path: &Path) -> Result<()> {
         let begun = self.source_begun().filter(|(file, _)| std::ptr::eq(*file, out));
         let begun = begun.map_or(0..0, |(_, lines)| lines);
+        let own = self.new.file.as_ref().is_some_and(|file| std::ptr::eq(file, out));
         let mut proof = Proof { out, path, at: 0, steps: 0, step: Vec::new(), back: Vec::new() };
         for piece in &self.pieces {
             match piece {
                 Piece::New(range) => {
-                    for step in steps(range) {
+                    let mut range = range.clone();
+                    if own {
+                        proof.pass(0..self.new.filed)?;
+                        range.start = self.new.filed;
+                    }
+                    for step in steps(&range) {
                         proof.write(&self.new.slice(step)?, true)?;
                     }
                 }
@@ -352,6 +386,7 @@ impl Write for Batches<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::log::{After, Line, Tee};
 
     #[test]
     fn what_is_new_is_the_same_in_memory_and_in_a_file() {
@@ -418,10 +453,9 @@ mod tests {
         let len = log.range(0..log.lines()).end;
         let start = log.range(1..2).start;
         let read = |log: &mut Log, gap: u64, until: usize| {
-            log.tee(crate::log::Tee::new(tempfile::tempfile().unwrap(), gap, start, len));
-            let tell = |line: crate::log::Line<'_>| match line.index == until {
-                true => Ok(crate::log::After::Uncopied),
-                false => Ok(crate::log::After::More),
+            log.tee(Tee::new(tempfile::tempfile().unwrap(), gap, start, len));
+            let tell = |line: Line<'_>| {
+                Ok(if line.index == until { After::Uncopied } else { After::More })
             };
             log.each_until(&mut |_| {}, &mut { tell }).unwrap();
         };
@@ -440,6 +474,23 @@ mod tests {
         }
         read(&mut log, gap + 1, usize::MAX);
         assert!(draft(&log).begun().is_none(), "the first line has no room");
+    }
+
+    #[test]
+    fn what_is_all_new_is_finished_where_it_was_put_down() {
+        let log = source();
+        let folder = tempfile::tempdir().unwrap();
+        let mut draft = Draft::of(&log).for_folder(folder.path());
+        let lines = (b'a'..=b'z').map(|byte| vec![byte; 333_333]);
+        lines.clone().for_each(|line| draft.line(line));
+        let begun = draft.begun().expect("some of it was put down");
+        draft.write_proved(begun, Path::new("child")).unwrap();
+        let mut written = vec![0; usize::try_from(draft.size()).unwrap()];
+        begun.read_exact_at(&mut written, 0).unwrap();
+        let plain: Vec<u8> = lines.flat_map(|line| [line, b"\n".to_vec()].concat()).collect();
+        assert!(written == plain, "the same bytes");
+        draft.copy(3);
+        assert!(draft.begun().is_none(), "not all of it is new");
     }
 
     #[test]

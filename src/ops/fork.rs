@@ -1,6 +1,6 @@
 //! A child of a session: its own header, the seed, what is new. Side sessions are made by the same steps.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, path::Path};
 
 use super::Cut;
 use crate::{
@@ -21,6 +21,8 @@ pub struct Child<'a> {
     pub inherit: bool,
     /// The framing of a side session.
     pub framing: Option<&'a Note>,
+    /// Where it will lie.
+    pub folder: &'a Path,
 }
 
 /// The parent's bytes up to the cut, for a child that refers to them: those of the file that holds the last line kept.
@@ -57,7 +59,7 @@ pub fn beginning(
 
 /// Drafts the child.
 pub fn child<'a>(child: &Child<'a>) -> Result<Draft<'a>> {
-    let Child { cut, birth, inherit, framing } = child;
+    let Child { cut, birth, inherit, framing, folder } = child;
     let session = cut.thread.session;
     let writer = session.format.writer(&session.facts)?;
     let kept: &[u32] = if *inherit { &cut.kept } else { &[] };
@@ -75,7 +77,7 @@ pub fn child<'a>(child: &Child<'a>) -> Result<Draft<'a>> {
     let header = header.unwrap_or_default();
     let context = Context { facts: &session.facts, birth, rewire: &rewire, header: &header };
 
-    let mut draft = Draft::of(&session.log);
+    let mut draft = Draft::of(&session.log).for_folder(folder);
     let first = writer.header(context);
     if !first.is_empty() {
         draft.line(first);

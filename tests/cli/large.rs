@@ -1,10 +1,6 @@
 //! Children of logs so large that they are begun while the log is read.
 
-use std::{
-    fs,
-    io::Write,
-    path::PathBuf,
-};
+use std::{fs, io::Write, path::PathBuf};
 
 use serde_json::{Value, json};
 

@@ -208,7 +208,9 @@ impl<'a> Plan<'a> {
         if let Some(argv) = &self.starts {
             return self.without_file(order, &journal, request, again, argv);
         }
-        let child = ops::Child { cut, birth, inherit: self.inherit, framing: framing.as_ref() };
+        let (inherit, framing) = (self.inherit, framing.as_ref());
+        let folder = self.place.parent().unwrap_or(Path::new(""));
+        let child = ops::Child { cut, birth, inherit, framing, folder };
         let draft = ops::child(&child)?;
         if order.out == Some(Path::new("-")) {
             let written = draft.write_as(self.encoding, &mut std::io::stdout().lock())?;
