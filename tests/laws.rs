@@ -437,8 +437,9 @@ fn fork(session: &Session, at: &At, id: &str, encoding: Encoding) -> Option<(Vec
     let cut = ops::cut(session, &Intent { at, leaf: None, policy: &policy }).ok()?;
     let length = session.format.seed_length(&session.facts, &cut.kept);
     let birth = birth(session, id, length);
-    let draft = ops::child(&Child { cut: &cut, birth: &birth, inherit: true, framing: None })
-        .expect("a cut can be forked");
+    let draft =
+        ops::child(&Child { cut: &cut, birth: &birth, inherit: true, framing: None, folder: None })
+            .expect("a cut can be forked");
     let mut bytes = Vec::new();
     draft
         .write_as(encoding, &mut bytes)

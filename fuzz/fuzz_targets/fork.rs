@@ -30,7 +30,7 @@ fuzz_target!(|data: &[u8]| {
         base: None,
         aside: false,
     };
-    let child = Child { cut: &cut, birth: &birth, inherit: true, framing: None };
+    let child = Child { cut: &cut, birth: &birth, inherit: true, framing: None, folder: None };
     let Ok(draft) = ops::child(&child) else { return };
     let mut bytes = Vec::new();
     draft.write_as(Encoding::Plain, &mut bytes).expect("read").expect("written");

@@ -117,8 +117,8 @@ impl<'a> Draft<'a> {
 
     /// The same, which will lie in `folder`: what is put down on the way is put down there.
     #[must_use]
-    pub fn for_folder(mut self, folder: &Path) -> Self {
-        self.new.folder = Some(folder.into());
+    pub fn for_folder(mut self, folder: Option<&Path>) -> Self {
+        self.new.folder = folder.map(Into::into);
         self
     }
 
@@ -480,7 +480,7 @@ mod tests {
     fn what_is_all_new_is_finished_where_it_was_put_down() {
         let log = source();
         let folder = tempfile::tempdir().unwrap();
-        let mut draft = Draft::of(&log).for_folder(folder.path());
+        let mut draft = Draft::of(&log).for_folder(Some(folder.path()));
         let lines = (b'a'..=b'z').map(|byte| vec![byte; 333_333]);
         lines.clone().for_each(|line| draft.line(line));
         let begun = draft.begun().expect("some of it was put down");

@@ -21,8 +21,8 @@ pub struct Child<'a> {
     pub inherit: bool,
     /// The framing of a side session.
     pub framing: Option<&'a Note>,
-    /// Where it will lie.
-    pub folder: &'a Path,
+    /// Where it will lie, if in a file.
+    pub folder: Option<&'a Path>,
 }
 
 /// The parent's bytes up to the cut, for a child that refers to them: those of the file that holds the last line kept.
@@ -77,7 +77,7 @@ pub fn child<'a>(child: &Child<'a>) -> Result<Draft<'a>> {
     let header = header.unwrap_or_default();
     let context = Context { facts: &session.facts, birth, rewire: &rewire, header: &header };
 
-    let mut draft = Draft::of(&session.log).for_folder(folder);
+    let mut draft = Draft::of(&session.log).for_folder(*folder);
     let first = writer.header(context);
     if !first.is_empty() {
         draft.line(first);

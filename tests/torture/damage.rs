@@ -161,7 +161,7 @@ fn fork(session: &Session) -> Result<(), String> {
         base: None,
         aside: false,
     };
-    let child = Child { cut: &cut, birth: &birth, inherit: true, framing: None };
+    let child = Child { cut: &cut, birth: &birth, inherit: true, framing: None, folder: None };
     let Ok(draft) = ops::child(&child) else { return Ok(()) };
     let mut bytes = Vec::new();
     let written = draft.write_as(Encoding::Plain, &mut bytes);

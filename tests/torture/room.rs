@@ -7,7 +7,7 @@ use std::{
     fs,
     os::unix::process::ExitStatusExt,
     path::{Path, PathBuf},
-    process::{Command, ExitStatus, Stdio},
+    process::{Command, ExitStatus, Output, Stdio},
 };
 
 use serde_json::Value;
@@ -117,6 +117,11 @@ pub struct Ran {
 }
 
 impl Ran {
+    pub fn of(output: &Output) -> Self {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Self { status: output.status, out: text(&output.stdout), err: text(&output.stderr) }
+    }
+
     pub fn exit(&self) -> Option<i32> {
         self.status.code()
     }
@@ -390,10 +395,7 @@ impl Room {
 
 /// Runs it to its end.
 pub fn ended(command: &mut Command) -> Ran {
-    let output = command.output().expect("it can be started");
-    let [out, err] =
-        [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
-    Ran { status: output.status, out, err }
+    Ran::of(&command.output().expect("it can be started"))
 }
 
 /// What is there that was not before.

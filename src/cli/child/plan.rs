@@ -209,7 +209,7 @@ impl<'a> Plan<'a> {
             return self.without_file(order, &journal, request, again, argv);
         }
         let (inherit, framing) = (self.inherit, framing.as_ref());
-        let folder = self.place.parent().unwrap_or(Path::new(""));
+        let folder = self.place.parent();
         let child = ops::Child { cut, birth, inherit, framing, folder };
         let draft = ops::child(&child)?;
         if order.out == Some(Path::new("-")) {

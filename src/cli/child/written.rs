@@ -71,7 +71,7 @@ impl Written {
         };
         self.check_source()?;
         if let Some((logs, birth)) = &self.index {
-            store::name_in_index(self.format.layout(), logs, birth)?;
+            store::name_in_index(self.format.layout(), logs, birth, &self.journal)?;
         }
         self.journal.add(&Record { state: State::Committed, ..self.record.clone() })?;
         Ok(counts)
@@ -144,7 +144,7 @@ pub(super) fn name(run: &Run, before: &Record, opened: &Opened, order: &Order<'_
         base: None,
         aside: false,
     };
-    store::name_in_index(session.format.layout(), &logs, &birth)
+    store::name_in_index(session.format.layout(), &logs, &birth, &run.journal()?)
 }
 
 /// The child of an earlier run with the same request, if it is there and whole.
