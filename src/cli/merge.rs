@@ -13,7 +13,7 @@ pub(super) use self::merged::Merged;
 use self::{
     condense::{Condensed, Condensing, Note, Request},
     merged::{NoteReport, report_of},
-    target::Target,
+    target::{Target, Was},
 };
 use super::{
     Run,
@@ -147,58 +147,60 @@ fn merge(run: &Run, args: &Args, side: &Opened, answer: &mut Answer) -> Result<M
     answer.findings = told;
     let done = before.as_ref().map(|before| of_request(&journal, before)).transpose()?.flatten();
     let merge = ops::merge(&cut, &source, args.allow_repeat, done.as_deref(), run.now)?;
-    let mut after = None;
-    if let (false, Some(held)) = (merge.lines.is_empty(), &target.held) {
-        let parent = &target.parent;
-        let chars = source.text.chars().count();
-        let mut boundary = report::object(
-            json!({ "line": parent.log.lines(), "range": source.range, "chars": chars }),
-        );
-        if let Some(condensed) = &condensed {
-            let log = target::log_of(side, condensed.answered_in.as_deref());
-            boundary.insert("side_messages".into(), said(run, side, log, parent)?.into());
-        }
-        let record = Record {
-            v: 1,
-            state: State::Prepared,
-            op: "merge".into(),
-            at: run.now,
-            tool: env!("CARGO_PKG_VERSION").into(),
-            request_id: args.request_id.clone(),
-            request,
-            source: report::object(
-                json!({ "id": source.side, "path": side.path, "format": parent.format.name() }),
-            ),
-            boundary,
-            written: Written {
-                id: parent.id().into(),
-                path: path.clone(),
-                title: None,
-                note: Some(merge.mark.clone()),
-            },
-        };
-        journal.add(&record)?;
-        store::append(
-            &path,
-            parent.id(),
-            &merge.lines,
-            parent.log.encoding(),
-            parent.log.stamp(),
-            target.torn,
-            held,
-        )?;
-        after = Some(target::read_back(run, &path, parent, &merge)?);
-        journal.add(&Record { state: State::Committed, ..record })?;
-    } else if let Some(before) = before.filter(|before| before.state == State::Prepared)
-        && !args.dry_run
-    {
-        // The crash came between the note and this step.
-        journal.add(&Record { state: State::Committed, ..before })?;
-    }
+    let had = ops::chars_of(&cut.thread, 0)?;
+    let was = Was::of(&cut);
+    drop(cut);
     let chars = merge.note.text.chars().count();
     let note = NoteReport { id: merge.mark.clone(), chars };
-    let cost = (ops::chars_of(&cut.thread)?, after);
-    report_of(args, side, (&target.parent, &path), cost, Some(note), &merge.lines, condensed)
+    let held = target.held.as_ref().filter(|_| !merge.lines.is_empty());
+    let Some(held) = held else {
+        if let Some(before) = before.filter(|before| before.state == State::Prepared)
+            && !args.dry_run
+        {
+            // The crash came between the note and this step.
+            journal.add(&Record { state: State::Committed, ..before })?;
+        }
+        let (parent, cost) = ((&target.parent, &*path), (had, None));
+        return report_of(args, side, parent, cost, Some(note), &merge.lines, condensed);
+    };
+    let parent = &target.parent;
+    let mut boundary = report::object(
+        json!({ "line": parent.log.lines(), "range": source.range, "chars": source.text.chars().count() }),
+    );
+    if let Some(condensed) = &condensed {
+        let log = target::log_of(side, condensed.answered_in.as_deref());
+        boundary.insert("side_messages".into(), said(run, side, log, parent)?.into());
+    }
+    let record = Record {
+        v: 1,
+        state: State::Prepared,
+        op: "merge".into(),
+        at: run.now,
+        tool: env!("CARGO_PKG_VERSION").into(),
+        request_id: args.request_id.clone(),
+        request,
+        source: report::object(
+            json!({ "id": source.side, "path": side.path, "format": parent.format.name() }),
+        ),
+        boundary,
+        written: Written {
+            id: parent.id().into(),
+            path: path.clone(),
+            title: None,
+            note: Some(merge.mark.clone()),
+        },
+    };
+    journal.add(&record)?;
+    let (encoding, stamp) = (parent.log.encoding(), parent.log.stamp());
+    store::append(&path, parent.id(), &merge.lines, encoding, stamp, target.torn, held)?;
+    // A long log as it was and as it is need not both be in memory.
+    let Target { parent, held, .. } = target;
+    drop(parent);
+    let (parent, added) = target::read_back(run, &path, side.session.format, &was, &merge)?;
+    journal.add(&Record { state: State::Committed, ..record })?;
+    drop(held);
+    let (parent, cost) = ((&parent, &*path), (had, Some(had + added)));
+    report_of(args, side, parent, cost, Some(note), &merge.lines, condensed)
 }
 
 /// The last step of an earlier run of the same request.
@@ -277,7 +279,7 @@ fn unwritten(
         }),
         _ => None,
     };
-    let cost = (ops::chars_of(&cut.thread)?, None);
+    let cost = (ops::chars_of(&cut.thread, 0)?, None);
     report_of(args, side, (&target.parent, path), cost, note, &[], Some(condensed))
 }
 

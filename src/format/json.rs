@@ -134,6 +134,12 @@ pub fn nano_dollars(dollars: f64) -> Option<u64> {
     (nano.is_finite() && (0.0..1e18).contains(&nano)).then_some(nano as u64)
 }
 
+/// Texts as the lines of one. A single one, which may be most of a log, is not copied.
+#[must_use]
+pub fn joined(mut texts: Vec<String>) -> String {
+    if texts.len() == 1 { texts.remove(0) } else { texts.join("\n") }
+}
+
 /// Bytes as lower-case hex digits.
 #[must_use]
 pub fn hex(bytes: &[u8]) -> String {

@@ -167,10 +167,10 @@ pub fn transcript(side: &Thread<'_>, messages: &[Message]) -> Result<String> {
 /// a context.
 pub const CHARS_PER_TOKEN: u64 = 4;
 
-/// The size of what the model sees, in characters.
-pub fn chars_of(thread: &Thread<'_>) -> Result<u64> {
+/// The size of what the model sees behind the first `skip` messages, in characters.
+pub fn chars_of(thread: &Thread<'_>, skip: usize) -> Result<u64> {
     let mut chars = 0;
-    for message in thread.history(thread.path().len(), thread.seed) {
+    for message in thread.history(thread.path().len(), thread.seed).into_iter().skip(skip) {
         let unfolded = history::unfold(thread.session, &message)?;
         let calls: usize = unfolded
             .calls

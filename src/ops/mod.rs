@@ -18,5 +18,5 @@ pub use merge::{
     takes_note, transcript,
 };
 pub use note::{FRAMING, framing, is_bidi_control, note, trimmed};
-pub use replay::{Against, against, merges};
+pub use replay::{Against, against, merges, merges_on};
 pub use snapshot::{Manifest, Meta, Origin, SNAPSHOT_VERSION, manifest, manifest_of, seed_lines};

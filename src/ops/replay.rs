@@ -4,7 +4,7 @@ use crate::{
     error::Result,
     fact::{Carrier, Fact},
     format::Origin,
-    session::{History, Session, lineage},
+    session::{History, Session, Thread, lineage},
 };
 
 /// A child beside its parent.
@@ -56,11 +56,17 @@ pub fn against(child: &Session, leaf: Option<&str>, parent: &Session) -> Result<
 
 /// The marks of the notes on the active path of a session, in order.
 pub fn merges(session: &Session, leaf: Option<&str>) -> Result<Vec<String>> {
-    let thread = session.thread(leaf)?;
+    Ok(merges_on(&session.thread(leaf)?))
+}
+
+/// The marks of the notes on a path, in order.
+#[must_use]
+pub fn merges_on(thread: &Thread<'_>) -> Vec<String> {
+    let session = thread.session;
     let facts = thread.path().iter().flat_map(|line| session.facts.of(*line));
     let marks = facts.filter_map(|fact| match fact {
         Fact::Carried(Carrier::Note, mark) => Some(session.facts.name(mark).to_owned()),
         _ => None,
     });
-    Ok(marks.collect())
+    marks.collect()
 }

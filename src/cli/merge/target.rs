@@ -12,6 +12,7 @@ use crate::{
     },
     error::{Error, Result},
     finding::{Code, Finding},
+    format::Format,
     log::{Encoding, Log},
     ops::{self, Cut, Intent, Merge, Policy},
     session::{
@@ -162,21 +163,43 @@ pub(super) fn burnt(side: &Opened, elsewhere: Option<&Path>, parent: &Path) -> R
     Ok(ledger.completions.iter().map(|completion| completion.tokens.total()).sum())
 }
 
-/// The note must be among the messages that the parent's next request holds, and be one more. How many
-/// characters the model sees then: the note, and what its client wraps it in.
-pub(super) fn read_back(run: &Run, path: &Path, before: &Session, merge: &Merge) -> Result<u64> {
-    let after = Session::read(store::open(path, Some(&run.store))?, Some(before.format))?;
-    let messages = |session: &Session| {
-        session.thread(None).map(|thread| thread.history(thread.path().len(), 0).len())
-    };
-    let (had, has) = (messages(before)?, messages(&after)?);
-    let there = ops::merges(&after, None)?.contains(&merge.mark);
-    // Somebody who writes without a lock may have gone on behind the note.
-    if has > had && there {
-        return ops::chars_of(&after.thread(None)?);
+/// What is to be known of a parent as it was before a note.
+pub(super) struct Was {
+    /// Its lines, what a torn tail will be counted among them.
+    lines: usize,
+    /// Its messages.
+    messages: usize,
+}
+
+impl Was {
+    pub fn of(cut: &Cut<'_>) -> Self {
+        let (thread, log) = (&cut.thread, &cut.thread.session.log);
+        Self {
+            lines: log.lines() + usize::from(log.torn_tail().is_some()),
+            messages: thread.history(thread.path().len(), 0).len(),
+        }
     }
-    let torn = usize::from(before.log.torn_tail().is_some());
-    if after.log.lines() > before.log.lines() + torn + merge.lines.len() {
+}
+
+/// The parent with the note, which must be among the messages that its next request holds, and be one more. How many
+/// characters the model sees more: those of the note, and of what its client wraps it in.
+pub(super) fn read_back(
+    run: &Run,
+    path: &Path,
+    format: &'static dyn Format,
+    was: &Was,
+    merge: &Merge,
+) -> Result<(Session, u64)> {
+    let after = Session::read(store::open(path, Some(&run.store))?, Some(format))?;
+    let thread = after.thread(None)?;
+    let there = ops::merges_on(&thread).contains(&merge.mark);
+    // Somebody who writes without a lock may have gone on behind the note.
+    if there && thread.history(thread.path().len(), 0).len() > was.messages {
+        let added = ops::chars_of(&thread, was.messages)?;
+        drop(thread);
+        return Ok((after, added));
+    }
+    if after.log.lines() > was.lines + merge.lines.len() {
         let what = "another writer went on beside the note, so that its client does not send it";
         return Err(Error::SourceChanged { path: path.into(), what });
     }

@@ -10,7 +10,11 @@ use serde::{
     de::{MapAccess, Visitor},
 };
 
-use super::super::{Unfolded, json::Raw, scan};
+use super::super::{
+    Unfolded,
+    json::{self, Raw},
+    scan,
+};
 
 /// Any line.
 #[derive(Default, Deserialize)]
@@ -371,8 +375,8 @@ pub(super) fn unfold(body: &[u8]) -> Unfolded {
             _ => {}
         }
     }
-    unfolded.text = texts.join("\n");
-    unfolded.output = outputs.join("\n");
+    unfolded.text = json::joined(texts);
+    unfolded.output = json::joined(outputs);
     unfolded
 }
 

@@ -8,7 +8,7 @@ use crate::{
     fact::Base,
     format::{
         Unfolded,
-        json::{Raw, Text, range},
+        json::{self, Raw, Text, range},
     },
 };
 
@@ -389,7 +389,7 @@ pub(super) fn words(body: &[u8]) -> String {
         (Some(kind), None) if kind.0 == "input_image" => Some("[image]".into()),
         _ => None,
     });
-    texts.collect::<Vec<_>>().join("\n")
+    json::joined(texts.collect())
 }
 
 /// Adds a call or a result.

@@ -6,7 +6,7 @@ use serde::{Deserialize, de::Error as _};
 
 use super::super::{
     Unfolded,
-    json::{Raw, Text},
+    json::{self, Raw, Text},
     scan,
 };
 
@@ -384,6 +384,6 @@ pub(super) fn unfold(body: &[u8]) -> Unfolded {
             _ => {}
         }
     }
-    unfolded.text = texts.join("\n");
+    unfolded.text = json::joined(texts);
     unfolded
 }

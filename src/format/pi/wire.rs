@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::super::{
     Head, Unfolded,
-    json::{Raw, Text},
+    json::{self, Raw, Text},
 };
 
 /// Whose session it is. prime 0.8.0 grew out of pi; the two differ in folders, some entries and two header fields.
@@ -265,7 +265,7 @@ pub(in crate::format) fn unfold(body: &[u8]) -> Unfolded {
                     _ => {}
                 }
             }
-            unfolded.text = texts.join("\n");
+            unfolded.text = json::joined(texts);
         }
         _ => {
             if let Ok(shell) = serde_json::from_slice::<Shell<'_>>(body) {
