@@ -13,6 +13,7 @@ regen:
 
 # Attacks with the numbers of docs/reliability.md (hours); a word runs the attacks whose name holds it
 torture *attack:
+    {{ if attack == "" { "SESSCTL_TORTURE=long cargo test --release --test laws" } else { "" } }}
     SESSCTL_TORTURE=long cargo test --release --test torture -- {{attack}}
 
 # Licences, advisories, duplicates (wants cargo-deny)

@@ -7,6 +7,7 @@ mod damage;
 mod faults;
 mod full;
 mod kills;
+mod large;
 mod races;
 mod room;
 
@@ -72,10 +73,11 @@ impl Row {
 /// An attack: its name, and what it does.
 type Attack = (&'static str, fn(Form) -> Vec<Row>);
 
-const ATTACKS: [Attack; 5] = [
+const ATTACKS: [Attack; 6] = [
     ("faults", faults::run),
     ("kills", kills::run),
     ("full", full::run),
+    ("large", large::run),
     ("races", races::run),
     ("damage", damage::run),
 ];
