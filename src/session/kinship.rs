@@ -8,13 +8,18 @@ use std::{
 
 use chrono::{DateTime, Utc};
 
-use super::ledger::{Account, Family};
+use super::{
+    gone,
+    ledger::{Account, Family},
+};
 use crate::fact::{Key, Refusal, Refused, Telling, Tokens, Usage, Word, figures_key};
 
 /// Finds out what was copied from whom in logs that cannot tell by themselves. The order of `accounts` changes nothing.
 pub fn align(accounts: &mut [Account]) {
+    gone::forks(accounts);
     unmarked_forks(accounts);
     figures(accounts);
+    gone::copies(accounts);
 }
 
 /// Makes a session that begins with another one's answers its fork. Which of two is the copy shows in what each has of
@@ -84,7 +89,7 @@ fn inherits(account: &Account, key: Key) -> bool {
 }
 
 /// Whether a session may be a fork without saying so. Logs that tell what they inherited tell that there is nothing.
-fn is_root(account: &Account) -> bool {
+pub(super) fn is_root(account: &Account) -> bool {
     account.parent.is_none()
         && account.kind == "main"
         && account.usages.first().is_some_and(|usage| usage.inherited.is_none())

@@ -7,6 +7,7 @@ mod branch;
 mod early;
 mod enough;
 pub mod explain;
+mod gone;
 pub mod history;
 mod intake;
 pub mod kinship;
