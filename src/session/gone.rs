@@ -3,7 +3,9 @@
 //! A helper of the client's is named by its own log as some session's. Asides and compactions begin with a copy of that
 //! session, and a subagent's calls are repeated in it.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use chrono::{DateTime, Utc};
 
 use super::{
     kinship::is_root,
@@ -14,15 +16,23 @@ use crate::fact::{Key, Usage, Word};
 /// Makes a session that holds what a helper of a session that is gone knows a fork of it. All before the last such
 /// record was copied; what stands between it and the fork's first own answer cannot be told from that.
 pub(super) fn forks(accounts: &mut [Account]) {
-    let mut found: Vec<(usize, Word, usize)> = Vec::new();
     let ghosts = Ghost::all(accounts);
+    let mut known: HashMap<Key, BTreeSet<(&str, &Word)>> = HashMap::new();
+    for (name, ghost) in &ghosts {
+        for key in ghost.called.iter().chain(ghost.copied.keys()) {
+            known.entry(*key).or_default().insert(*name);
+        }
+    }
+    let mut found: Vec<(usize, Word, usize)> = Vec::new();
     for (at, own) in accounts.iter().enumerate().filter(|(_, account)| is_root(account)) {
-        let ghosts = ghosts.iter().filter(|((client, _), _)| *client == own.client);
-        let parent = ghosts
-            .filter_map(|((_, parent), ghost)| Some((ghost.begins(own)?, parent)))
+        let names = own.usages.iter().filter_map(|usage| known.get(&usage.key)).flatten();
+        let names: BTreeSet<_> = names.filter(|(client, _)| *client == own.client).collect();
+        let parent = names
+            .into_iter()
+            .filter_map(|name| Some((ghosts.get(name)?.begins(own)?, name.1)))
             .max_by(|(a, first), (b, second)| a.cmp(b).then_with(|| second.cmp(first)));
         if let Some((copied, parent)) = parent {
-            found.push((at, (*parent).clone(), copied));
+            found.push((at, parent.clone(), copied));
         }
     }
     for (at, parent, copied) in found {
@@ -36,16 +46,16 @@ pub(super) fn forks(accounts: &mut [Account]) {
 
 /// A session that is gone, as far as its helpers' logs tell.
 #[derive(Default)]
-struct Ghost<'a> {
+struct Ghost {
     /// What its subagents were paid.
     called: HashSet<Key>,
-    /// What its helpers copied of it.
-    copied: HashMap<Key, &'a Usage>,
+    /// What its helpers copied of it, and when it was made.
+    copied: HashMap<Key, Option<DateTime<Utc>>>,
 }
 
-impl<'a> Ghost<'a> {
+impl Ghost {
     /// Those that helpers which cannot tell what they copied name as theirs.
-    fn all(accounts: &'a [Account]) -> BTreeMap<(&'static str, &'a Word), Self> {
+    fn all(accounts: &[Account]) -> BTreeMap<(&str, &Word), Self> {
         let sessions: HashSet<&str> = accounts.iter().map(|one| one.session.as_ref()).collect();
         let mut ghosts: BTreeMap<_, Self> = BTreeMap::new();
         for helper in accounts.iter().filter(|account| account.usages.iter().all(is_untold)) {
@@ -62,7 +72,10 @@ impl<'a> Ghost<'a> {
                 let begins = helper.usages.iter().find(|usage| usage.key == last.key);
                 let own = begins.map_or(last.line, |usage| usage.line);
                 let copied = helper.usages.iter().take_while(|usage| usage.line < own);
-                ghost.copied.extend(copied.map(|usage| (usage.key, usage)));
+                for usage in copied {
+                    let at = ghost.copied.entry(usage.key).or_insert(usage.at);
+                    *at = usage.at.min(*at);
+                }
             }
         }
         ghosts
@@ -79,8 +92,8 @@ impl<'a> Ghost<'a> {
         let (begin, rest) = own.usages.split_at(copied);
         let called = begin.iter().any(|usage| is_told(usage) && self.called.contains(&usage.key));
         let shared: HashSet<Key> = begin.iter().map(|usage| usage.key).collect();
-        let missing = self.copied.values().filter(|usage| !shared.contains(&usage.key));
-        let first = missing.filter_map(|usage| usage.at).min();
+        let missing = self.copied.iter().filter(|(key, _)| !shared.contains(key));
+        let first = missing.filter_map(|(_, at)| *at).min();
         let elder = first.is_none() || rest.iter().filter_map(|usage| usage.at).min() > first;
         (called || elder).then_some(copied)
     }
