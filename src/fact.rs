@@ -702,6 +702,11 @@ impl Facts {
         }
     }
 
+    /// The same, for what is mostly named again: `likely` is compared before all others are searched.
+    pub fn id_again(&mut self, text: &str, likely: Option<Id>) -> Id {
+        likely.filter(|likely| self.name(*likely) == text).unwrap_or_else(|| self.id(text))
+    }
+
     /// The number of `text`, if any line named it.
     #[must_use]
     pub fn known(&self, text: &str) -> Option<Id> {

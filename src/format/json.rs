@@ -3,7 +3,7 @@
 use std::{borrow::Cow, ops::Range};
 
 use chrono::{DateTime, NaiveDate, SecondsFormat, Utc};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use crate::{fact::Place, log::Line};
@@ -21,7 +21,8 @@ impl Text<'_> {
     }
 }
 
-/// A value as it stands in a line, not looked into: an object of any depth is no more than a text.
+/// A value as it stands in a line, not looked into: an object of any depth is no more than a text. How it is read says
+/// [`super::scan`].
 #[derive(Clone, Copy, Debug)]
 pub struct Raw<'a>(&'a str);
 
@@ -36,12 +37,6 @@ impl<'a> Raw<'a> {
     #[must_use]
     pub fn get(self) -> &'a str {
         self.0
-    }
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for Raw<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        <&RawValue>::deserialize(deserializer).map(|raw| Self(raw.get()))
     }
 }
 

@@ -5,12 +5,16 @@
 //! a test holds it to; what it does not take (other escapes in keys, deep nesting, anything broken) goes to `serde_json`,
 //! whose word it is what a line means and what is wrong with it.
 
+mod ask;
 mod de;
+#[cfg(test)]
+mod law;
 
 use std::ops::Range;
 
 use fearless_simd::{Level, dispatch, prelude::*, u8x64};
 
+pub use ask::{Parsed, Unread};
 pub use de::read;
 
 use super::json::Raw;
@@ -21,9 +25,26 @@ const DEPTH: usize = 64;
 /// How many bytes are looked at together.
 const STEP: usize = 64;
 
-/// Where the strings of a line begin and end: a bit for each byte. Kept from line to line for its memory alone.
+/// Where the strings of a line begin and end: a bit for each byte. Kept from line to line for its memory, and for what it
+/// tells of the line marked last.
 #[derive(Debug, Default)]
-pub struct Marks(Vec<u64>);
+pub struct Marks {
+    quotes: Vec<u64>,
+    plain: bool,
+}
+
+impl Marks {
+    /// Whether the line marked last is known to name no character by its number.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.plain
+    }
+
+    /// Forgets the line marked last: the next one is read in another way.
+    pub fn forget(&mut self) {
+        self.plain = false;
+    }
+}
 
 /// A place in a line. All methods give nothing where the line is not what they look for; the scan is over then.
 #[derive(Debug)]
@@ -59,23 +80,29 @@ impl<'a, 'm> Scan<'a, 'm> {
     #[must_use]
     pub fn of(bytes: &'a [u8], marks: &'m mut Marks) -> Self {
         let level = Level::new();
-        let seen = dispatch!(level, simd => mark(simd, bytes, &mut marks.0));
+        let seen = dispatch!(level, simd => mark(simd, bytes, &mut marks.quotes));
         // What is beyond ASCII may stand in strings only, so that it does not matter where the line is no text.
         let wide = seen.is_some_and(|seen| seen.wide);
         let whole = if wide { simdutf8::basic::from_utf8(bytes).ok() } else { None };
         let seen = seen.filter(|_| !wide || whole.is_some());
+        #[cfg(test)]
+        let seen = seen.filter(|_| !tests::BLIND.get());
         let bytes = if seen.is_some() { bytes } else { b"" };
-        Self { bytes, at: 0, quotes: &marks.0, seen: seen.unwrap_or_default(), whole }
+        marks.plain = seen.is_some_and(|seen| !seen.unicode);
+        Self { bytes, at: 0, quotes: &marks.quotes, seen: seen.unwrap_or_default(), whole }
     }
 
     /// A part of the line as text.
     #[inline]
-    fn part(&self, part: Range<usize>) -> Option<&'a str> {
-        match self.whole {
-            Some(whole) => whole.get(part),
-            None if part.len() < STEP => std::str::from_utf8(&self.bytes[part]).ok(),
-            None => simdutf8::basic::from_utf8(&self.bytes[part]).ok(),
+    fn part(&mut self, part: Range<usize>) -> Option<&'a str> {
+        if self.whole.is_none() {
+            if part.len() < STEP {
+                return std::str::from_utf8(&self.bytes[part]).ok();
+            }
+            // Long parts may lie in each other: then the whole line is looked into, once.
+            self.whole = simdutf8::basic::from_utf8(self.bytes).ok();
         }
+        self.whole?.get(part)
     }
 
     /// Visits the fields of an object: `visit` is given each key as it stands and must read the value.
@@ -407,10 +434,17 @@ fn escapes(slashes: u64, first: bool) -> (u64, bool) {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use proptest::prelude::*;
     use serde_json::value::RawValue;
 
     use super::*;
+
+    thread_local! {
+        /// Whether nothing is taken, so that all goes the other way.
+        pub(super) static BLIND: Cell<bool> = const { Cell::new(false) };
+    }
 
     fn scanned(bytes: &[u8]) -> Option<&[u8]> {
         let mut marks = Marks::default();

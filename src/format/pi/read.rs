@@ -14,7 +14,7 @@ use crate::{
     format::{
         Fault, Reader,
         json::{self, Raw, Text, place},
-        scan::{self, Marks},
+        scan::{self, Marks, Parsed},
     },
     log::Line,
 };
@@ -29,11 +29,14 @@ pub(in crate::format) struct PiReader {
     provider: Option<Word>,
     /// A digest of the id of the entry read last.
     pub last: u64,
+    /// The entry that the next one most likely hangs off.
+    before: Option<Id>,
     marks: Marks,
 }
 
 impl Reader for PiReader {
     fn read(&mut self, line: Line<'_>, facts: &mut Facts) -> Result<(), Fault> {
+        self.marks.forget();
         if line.bytes.trim_ascii().is_empty() {
             return Ok(()); // Every version skips blank lines.
         }
@@ -55,21 +58,18 @@ impl Reader for PiReader {
                 None => {}
             }
         }
-        let entry: wire::Entry<'_> = scan::read(line.bytes)?;
+        let entry: wire::Entry<'_> = self.marks.read(line.bytes)?;
         if entry.kind.0 == "session" {
             return Ok(()); // A second header is ignored by every version.
         }
-        let message: Option<wire::Message<'_>> = match entry.message {
-            Some(raw) => scan::read(raw.get().as_bytes()).ok(),
-            None => None,
-        };
+        let message = entry.message.as_ref().and_then(|message| message.value.as_deref());
         let id = self.link(line, &entry, facts)?;
         let number = json::index(line);
         if let Some(time) = entry.timestamp.as_ref().and_then(|text| json::moment(&text.0)) {
             facts.time(number, time.timestamp_millis());
         }
         match (entry.kind.0.as_ref(), message) {
-            ("message", Some(message)) => self.message(line, &entry, &message, facts),
+            ("message", Some(message)) => self.message(line, &entry, message, facts),
             ("message", None) => {
                 let fault = Finding::new(Code::LineCorrupt, "a message entry without a message");
                 return Err(Fault::Found(Box::new(fault.with("lost_records", 1))));
@@ -77,6 +77,10 @@ impl Reader for PiReader {
             _ => self.other(line, &entry, id, facts),
         }
         Ok(())
+    }
+
+    fn is_plain(&self) -> bool {
+        self.marks.is_plain()
     }
 
     fn is_record(&self, bytes: &[u8]) -> bool {
@@ -120,7 +124,9 @@ impl PiReader {
                 return Err(serde_json::Error::custom("an entry without an id").into());
             };
             self.last = XxHash3_64::oneshot(id.0.as_bytes());
-            (facts.id(&id.0), entry.parent_id.as_ref().map(|parent| facts.id(&parent.0)))
+            let id = facts.id(&id.0);
+            let before = self.before.replace(id);
+            (id, entry.parent_id.as_ref().map(|parent| facts.id_again(&parent.0, before)))
         };
         let text = entry.timestamp.as_ref().map_or("", |text| text.0.as_ref());
         let older = inherited(entry, facts);
@@ -168,7 +174,7 @@ impl PiReader {
             }
             "usage" => {
                 let kind = entry.usage_kind.as_ref().map_or("usage", |kind| kind.0.as_ref());
-                self.spend(line, entry, Paid::of(entry.usage), None, Some(kind), facts);
+                self.spend(line, entry, paid(entry.usage, facts), None, Some(kind), facts);
             }
             "model_change" => {
                 facts.state(number, Fact::Setting(0));
@@ -200,7 +206,10 @@ impl PiReader {
         let system = entry.system_message.and_then(|raw| serde_json::from_str(raw.get()).ok());
         if let Some(system) = system {
             let system: wire::Message<'_> = system;
-            facts.state(number, Fact::Said(Role::System, place(line, system.content)));
+            facts.state(
+                number,
+                Fact::Said(Role::System, place(line, system.content.as_ref().map(Parsed::raw))),
+            );
             prompt(line, &system, facts);
         }
         facts.state(number, Fact::Said(Role::User, place(line, entry.summary)));
@@ -215,14 +224,15 @@ impl PiReader {
         facts: &mut Facts,
     ) {
         let number = json::index(line);
-        let body = place(line, message.content);
+        let body = place(line, message.content.as_ref().map(Parsed::raw));
         let role = message.role.0.as_ref();
         match role {
             "user" => {
                 facts.state(number, Fact::Prompted);
                 facts.state(number, Fact::Said(Role::User, body));
                 if facts.first_prompt.is_none() {
-                    let text = message.content.map(|raw| wire::unfold(raw.get().as_bytes()).text);
+                    let content = message.content.as_ref().map(Parsed::raw);
+                    let text = content.map(|raw| wire::unfold(raw.get().as_bytes()).text);
                     facts.first_prompt = text.filter(|text| !text.trim().is_empty());
                 }
             }
@@ -234,19 +244,16 @@ impl PiReader {
                     _ => Some(Ending::Completed),
                 };
                 facts.state(number, Fact::Answering(ending));
-                for (call, ..) in message
-                    .content
-                    .map(|raw| wire::unfold(raw.get().as_bytes()).calls)
-                    .unwrap_or_default()
-                {
-                    let call = facts.id(&call);
+                let calls = message.content.as_ref().and_then(|content| content.value.as_ref());
+                for call in calls.iter().flat_map(|calls| &calls.0) {
+                    let call = facts.id(&call.0);
                     facts.state(number, Fact::Called(call));
                 }
                 facts.state(number, Fact::Said(Role::Assistant, body));
                 if ending.is_some_and(|ending| ending != Ending::Completed) {
                     facts.state(number, Fact::Unsent);
                 }
-                self.spend(line, entry, Paid::of(message.usage), Some(message), None, facts);
+                self.spend(line, entry, paid(message.usage, facts), Some(message), None, facts);
             }
             "toolResult" => {
                 if let Some(call) = &message.tool_call_id {
@@ -254,14 +261,8 @@ impl PiReader {
                     facts.state(number, Fact::Answered { call, made_up: false });
                 }
                 facts.state(number, Fact::Said(Role::Tool, body));
-                self.spend(
-                    line,
-                    entry,
-                    Paid::of(message.usage),
-                    Some(message),
-                    Some("tool"),
-                    facts,
-                );
+                let paid = paid(message.usage, facts);
+                self.spend(line, entry, paid, Some(message), Some("tool"), facts);
             }
             "system" => {
                 facts.state(number, Fact::Said(Role::System, body));
@@ -269,7 +270,10 @@ impl PiReader {
             }
             "bashExecution" => {
                 // Command and output are what counts; they stand in the message, beside each other.
-                facts.state(number, Fact::Said(Role::User, place(line, entry.message)));
+                facts.state(
+                    number,
+                    Fact::Said(Role::User, place(line, entry.message.as_ref().map(Parsed::raw))),
+                );
                 if wire::is_true(message.exclude_from_context) {
                     facts.state(number, Fact::Unsent);
                 }
@@ -291,7 +295,7 @@ impl PiReader {
     /// A compaction or a branch summary: newer versions record what it cost.
     fn summary_usage(&mut self, line: Line<'_>, entry: &wire::Entry<'_>, facts: &mut Facts) {
         if entry.usage.is_some() {
-            self.spend(line, entry, Paid::of(entry.usage), None, Some("compaction"), facts);
+            self.spend(line, entry, paid(entry.usage, facts), None, Some("compaction"), facts);
         } else if !wire::is_true(entry.from_hook) && !inherited(entry, facts) {
             facts.unrecorded += 1;
         }
@@ -306,7 +310,7 @@ impl PiReader {
         kind: Option<&str>,
         facts: &mut Facts,
     ) {
-        let Some(Paid { usage, cost }) = paid.filter(|_| facts.keeps_usages()) else { return };
+        let Some(Paid { usage, cost }) = paid else { return };
         let tokens = tokens(&usage);
         let answer = message.filter(|message| message.role.0 == "assistant");
         let model =
@@ -343,6 +347,11 @@ impl PiReader {
             ..Usage::default()
         });
     }
+}
+
+/// What was paid, if anybody wants to know.
+fn paid<'a>(usage: Option<Raw<'a>>, facts: &Facts) -> Option<Paid<'a>> {
+    usage.filter(|_| facts.keeps_usages()).and_then(|usage| Paid::of(Some(usage)))
 }
 
 /// The counters as disjoint ones; what is written for an hour is a part of what is written.

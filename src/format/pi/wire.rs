@@ -1,12 +1,16 @@
 //! pi's JSON as borrowing structs: only the fields that we use.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, fmt};
 
-use serde::Deserialize;
+use serde::{
+    Deserialize, Deserializer,
+    de::{IgnoredAny, SeqAccess, Visitor},
+};
 
 use super::super::{
     Head, Unfolded,
     json::{self, Raw, Text},
+    scan::{Parsed, Unread},
 };
 
 /// Whose session it is. prime 0.8.0 grew out of pi; the two differ in folders, some entries and two header fields.
@@ -79,8 +83,9 @@ pub(in crate::format) struct Entry<'a> {
     pub parent_id: Option<Text<'a>>,
     #[serde(borrow)]
     pub timestamp: Option<Text<'a>>,
+    /// In a box, because what serde reads is moved from hand to hand.
     #[serde(borrow)]
-    pub message: Option<Raw<'a>>,
+    pub message: Option<Parsed<'a, Box<Message<'a>>>>,
     #[serde(borrow)]
     pub summary: Option<Raw<'a>>,
     #[serde(borrow)]
@@ -125,7 +130,7 @@ pub(in crate::format) struct Message<'a> {
     #[serde(borrow)]
     pub role: Text<'a>,
     #[serde(borrow)]
-    pub content: Option<Raw<'a>>,
+    pub content: Option<Parsed<'a, Calls<'a>>>,
     #[serde(borrow)]
     pub summary: Option<Raw<'a>>,
     #[serde(borrow)]
@@ -204,6 +209,51 @@ pub(in crate::format) struct Block<'a> {
     pub name: Option<Text<'a>>,
     #[serde(borrow)]
     pub arguments: Option<Raw<'a>>,
+}
+
+/// The ids of the calls in a message's content, if that is a list of blocks.
+#[derive(Debug)]
+pub(in crate::format) struct Calls<'a>(pub Vec<Text<'a>>);
+
+/// A [`Block`], of which no more is read than that it is one.
+#[derive(Deserialize)]
+struct Call<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Text<'a>,
+    #[serde(rename = "text")]
+    _text: Option<Unread>,
+    #[serde(borrow)]
+    id: Option<Text<'a>>,
+    #[serde(rename = "name")]
+    _name: Option<Unread>,
+    #[serde(rename = "arguments")]
+    _arguments: Option<IgnoredAny>,
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Calls<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Blocks;
+
+        impl<'de> Visitor<'de> for Blocks {
+            type Value = Calls<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of blocks")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut blocks: A) -> Result<Calls<'de>, A::Error> {
+                let mut calls = Vec::new();
+                while let Some(block) = blocks.next_element::<Call<'_>>()? {
+                    if block.kind.0 == "toolCall" {
+                        calls.push(block.id.unwrap_or_default());
+                    }
+                }
+                Ok(Calls(calls))
+            }
+        }
+
+        deserializer.deserialize_seq(Blocks)
+    }
 }
 
 /// What identifies a framing or note of ours.

@@ -89,6 +89,10 @@ impl Reader for PrimeReader {
         Ok(())
     }
 
+    fn is_plain(&self) -> bool {
+        self.pi.is_plain()
+    }
+
     fn is_record(&self, bytes: &[u8]) -> bool {
         self.pi.is_record(bytes)
     }

@@ -1,16 +1,16 @@
 //! What serde derives, read by a scan: values that nobody asks for are passed over at its speed.
 
+use memchr::memmem;
 use serde::{
     Deserialize, Deserializer,
-    de::{self, DeserializeSeed, IntoDeserializer, MapAccess, SeqAccess, Visitor},
+    de::{self, DeserializeSeed, MapAccess, SeqAccess, Visitor},
     forward_to_deserialize_any,
 };
 
-use super::{Marks, Scan};
-
-/// The name by which `serde_json` asks for a value as it stands. Were it another one some day, all would go the other way
-/// of [`read`].
-const RAW: &str = "$serde_json::private::RawValue";
+use super::{
+    Marks, Scan,
+    ask::{PARSED, RAW, UNREAD},
+};
 
 /// What is shorter is read as fast without marks.
 const SHORT: usize = 256;
@@ -20,18 +20,59 @@ pub fn read<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> serde_json::Result<T> {
     if bytes.len() < SHORT {
         return serde_json::from_slice(bytes);
     }
-    scanned(bytes, &mut Marks::default()).map_or_else(|| serde_json::from_slice(bytes), Ok)
+    Marks::default().read(bytes)
+}
+
+impl Marks {
+    /// The same, with the memory of the line before.
+    pub fn read<'a, T: Deserialize<'a>>(&mut self, bytes: &'a [u8]) -> serde_json::Result<T> {
+        scanned(bytes, self).map_or_else(|| serde_json::from_slice(bytes), Ok)
+    }
 }
 
 fn scanned<'a, T: Deserialize<'a>>(bytes: &'a [u8], marks: &mut Marks) -> Option<T> {
     let mut scan = Scan::of(bytes, marks);
-    let value = T::deserialize(Value(&mut scan)).ok()?;
+    let value = scan.typed()?;
     scan.ends().then_some(value)
 }
 
-/// A scan cannot take it, for whatever reason.
-#[derive(Debug)]
-pub struct Refused;
+impl<'a> Scan<'a, '_> {
+    /// A value of a type that serde derives.
+    pub fn typed<T: Deserialize<'a>>(&mut self) -> Option<T> {
+        T::deserialize(Value(self)).ok()
+    }
+
+    /// Where the next value begins.
+    fn begin(&mut self) -> Result<usize> {
+        self.next().ok_or(Refused::Line)?;
+        Ok(self.at)
+    }
+
+    /// Goes behind a string that is one.
+    fn unread(&mut self) -> Result<()> {
+        if self.next() != Some(b'"') {
+            return Err(Refused::Shape);
+        }
+        let start = self.at;
+        let text = self.quoted().ok_or(Refused::Line)?;
+        // Half a character is none: the numbers of such halves begin with a D.
+        let halves = |d: &[u8]| memmem::find(text, d).is_some();
+        if self.seen.unicode && (halves(b"\\ud") || halves(b"\\uD")) {
+            let quoted = &self.bytes[start..self.at];
+            serde_json::from_slice::<String>(quoted).map_err(|_| Refused::Line)?;
+        }
+        Ok(())
+    }
+}
+
+/// Why there is no value.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// A scan cannot take it, for whatever reason.
+    Line,
+    /// It can, but the value has another shape than was asked for.
+    Shape,
+}
 
 impl std::fmt::Display for Refused {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -43,7 +84,7 @@ impl std::error::Error for Refused {}
 
 impl de::Error for Refused {
     fn custom<T: std::fmt::Display>(_: T) -> Self {
-        Self
+        Self::Shape
     }
 }
 
@@ -55,13 +96,14 @@ struct Value<'s, 'a, 'm>(&'s mut Scan<'a, 'm>);
 impl<'a> Value<'_, 'a, '_> {
     fn text<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value> {
         let start = self.0.at;
-        let text = self.0.quoted().ok_or(Refused)?;
+        let text = self.0.quoted().ok_or(Refused::Line)?;
         if self.0.seen.escape && text.contains(&b'\\') {
             let quoted = &self.0.bytes[start..self.0.at];
-            return visitor.visit_string(serde_json::from_slice(quoted).map_err(|_| Refused)?);
+            return visitor
+                .visit_string(serde_json::from_slice(quoted).map_err(|_| Refused::Line)?);
         }
         let text = self.0.part(self.0.at - 1 - text.len()..self.0.at - 1);
-        visitor.visit_borrowed_str(text.ok_or(Refused)?)
+        visitor.visit_borrowed_str(text.ok_or(Refused::Line)?)
     }
 }
 
@@ -69,11 +111,11 @@ impl<'de> Deserializer<'de> for Value<'_, 'de, '_> {
     type Error = Refused;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        match self.0.next().ok_or(Refused)? {
+        match self.0.next().ok_or(Refused::Line)? {
             b'"' => self.text(visitor),
             b'{' => {
                 let scan = self.0;
-                scan.take(b'{').ok_or(Refused)?;
+                scan.take(b'{').ok_or(Refused::Line)?;
                 let mut items = Items { scan, first: true, close: b'}' };
                 let value = visitor.visit_map(&mut items)?;
                 items.end()?;
@@ -81,20 +123,26 @@ impl<'de> Deserializer<'de> for Value<'_, 'de, '_> {
             }
             b'[' => {
                 let scan = self.0;
-                scan.take(b'[').ok_or(Refused)?;
+                scan.take(b'[').ok_or(Refused::Line)?;
                 let mut items = Items { scan, first: true, close: b']' };
                 let value = visitor.visit_seq(&mut items)?;
                 items.end()?;
                 Ok(value)
             }
-            b't' => self.0.literal(b"true").ok_or(Refused).and_then(|()| visitor.visit_bool(true)),
-            b'f' => {
-                self.0.literal(b"false").ok_or(Refused).and_then(|()| visitor.visit_bool(false))
+            b't' => {
+                self.0.literal(b"true").ok_or(Refused::Line).and_then(|()| visitor.visit_bool(true))
             }
-            b'n' => self.0.literal(b"null").ok_or(Refused).and_then(|()| visitor.visit_unit()),
+            b'f' => self
+                .0
+                .literal(b"false")
+                .ok_or(Refused::Line)
+                .and_then(|()| visitor.visit_bool(false)),
+            b'n' => {
+                self.0.literal(b"null").ok_or(Refused::Line).and_then(|()| visitor.visit_unit())
+            }
             _ => {
-                let text = self.0.value().ok_or(Refused)?;
-                let text = std::str::from_utf8(text).map_err(|_| Refused)?;
+                let text = self.0.value().ok_or(Refused::Line)?;
+                let text = std::str::from_utf8(text).map_err(|_| Refused::Line)?;
                 if let Ok(whole) = text.parse::<u64>() {
                     return visitor.visit_u64(whole);
                 }
@@ -104,14 +152,14 @@ impl<'de> Deserializer<'de> for Value<'_, 'de, '_> {
                 {
                     return visitor.visit_i64(whole);
                 }
-                visitor.visit_f64(serde_json::from_str(text).map_err(|_| Refused)?)
+                visitor.visit_f64(serde_json::from_str(text).map_err(|_| Refused::Line)?)
             }
         }
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         if self.0.next() == Some(b'n') {
-            self.0.literal(b"null").ok_or(Refused)?;
+            self.0.literal(b"null").ok_or(Refused::Line)?;
             return visitor.visit_none();
         }
         visitor.visit_some(self)
@@ -122,22 +170,75 @@ impl<'de> Deserializer<'de> for Value<'_, 'de, '_> {
         name: &'static str,
         visitor: V,
     ) -> Result<V::Value> {
-        if name != RAW {
-            return visitor.visit_newtype_struct(self);
+        match name {
+            RAW => {
+                let start = self.0.begin()?;
+                self.0.value().ok_or(Refused::Line)?;
+                visitor.visit_borrowed_str(self.0.part(start..self.0.at).ok_or(Refused::Line)?)
+            }
+            PARSED => visitor.visit_seq(Both { start: self.0.begin()?, scan: self.0, parts: 0 }),
+            UNREAD => {
+                self.0.unread()?;
+                visitor.visit_unit()
+            }
+            // What others ask for by names of their own.
+            _ if name.starts_with('$') => Err(Refused::Line),
+            _ => visitor.visit_newtype_struct(self),
         }
-        let len = self.0.value().ok_or(Refused)?.len();
-        let value = self.0.part(self.0.at - len..self.0.at).ok_or(Refused)?;
-        visitor.visit_map(Raw(Some(value)))
+    }
+
+    /// What is no list is not looked into to say what it is instead.
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        if self.0.next() != Some(b'[') {
+            return Err(Refused::Shape);
+        }
+        self.deserialize_any(visitor)
+    }
+
+    /// Most keys are compared with words, which needs no text.
+    fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        if self.0.next() != Some(b'"') || self.0.seen.unicode {
+            return self.deserialize_any(visitor);
+        }
+        visitor.visit_borrowed_bytes(self.0.quoted().ok_or(Refused::Line)?)
     }
 
     fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        self.0.value().ok_or(Refused)?;
+        self.0.value().ok_or(Refused::Line)?;
         visitor.visit_unit()
     }
 
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct
-        seq tuple tuple_struct map struct enum identifier
+        tuple tuple_struct map struct enum
+    }
+}
+
+/// A value in two parts, for [`Parsed`]: what it says, and how it stands.
+struct Both<'s, 'a, 'm> {
+    scan: &'s mut Scan<'a, 'm>,
+    start: usize,
+    parts: u8,
+}
+
+impl<'a> SeqAccess<'a> for Both<'_, 'a, '_> {
+    type Error = Refused;
+
+    fn next_element_seed<T: DeserializeSeed<'a>>(&mut self, seed: T) -> Result<Option<T::Value>> {
+        self.parts += 1;
+        if self.parts > 1 {
+            let raw = self.scan.part(self.start..self.scan.at).ok_or(Refused::Line)?;
+            return seed.deserialize(de::value::BorrowedStrDeserializer::new(raw)).map(Some);
+        }
+        match seed.deserialize(Value(self.scan)) {
+            // What a scan takes is what `serde_json` takes, so that this would find no value either.
+            Err(Refused::Shape) => {
+                self.scan.at = self.start;
+                self.scan.value().ok_or(Refused::Line)?;
+                Ok(None)
+            }
+            value => value.map(Some),
+        }
     }
 }
 
@@ -151,15 +252,15 @@ struct Items<'s, 'a, 'm> {
 impl Items<'_, '_, '_> {
     /// Whether there is another one, which the scan then stands before.
     fn more(&mut self) -> Result<bool> {
-        let next = self.scan.next().ok_or(Refused)?;
+        let next = self.scan.next().ok_or(Refused::Line)?;
         if next == self.close {
             return Ok(false);
         }
         if !std::mem::take(&mut self.first) {
-            self.scan.take(b',').ok_or(Refused)?;
+            self.scan.take(b',').ok_or(Refused::Line)?;
             // Nothing may follow a comma but another one.
             if self.scan.next() == Some(self.close) {
-                return Err(Refused);
+                return Err(Refused::Line);
             }
         }
         Ok(true)
@@ -167,7 +268,7 @@ impl Items<'_, '_, '_> {
 
     /// A visitor that has enough may leave some; those whom that would not suit read again.
     fn end(&mut self) -> Result<()> {
-        self.scan.take(self.close).ok_or(Refused)
+        self.scan.take(self.close).ok_or(Refused::Line)
     }
 }
 
@@ -179,13 +280,13 @@ impl<'a> MapAccess<'a> for &mut Items<'_, 'a, '_> {
             return Ok(None);
         }
         if self.scan.next() != Some(b'"') {
-            return Err(Refused);
+            return Err(Refused::Line);
         }
         seed.deserialize(Value(self.scan)).map(Some)
     }
 
     fn next_value_seed<V: DeserializeSeed<'a>>(&mut self, seed: V) -> Result<V::Value> {
-        self.scan.take(b':').ok_or(Refused)?;
+        self.scan.take(b':').ok_or(Refused::Line)?;
         seed.deserialize(Value(self.scan))
     }
 }
@@ -198,25 +299,6 @@ impl<'a> SeqAccess<'a> for &mut Items<'_, 'a, '_> {
             return Ok(None);
         }
         seed.deserialize(Value(self.scan)).map(Some)
-    }
-}
-
-/// A value as it stands, in the form in which `serde_json` hands it out.
-struct Raw<'a>(Option<&'a str>);
-
-impl<'a> MapAccess<'a> for Raw<'a> {
-    type Error = Refused;
-
-    fn next_key_seed<K: DeserializeSeed<'a>>(&mut self, seed: K) -> Result<Option<K::Value>> {
-        if self.0.is_none() {
-            return Ok(None);
-        }
-        seed.deserialize(RAW.into_deserializer()).map(Some)
-    }
-
-    fn next_value_seed<V: DeserializeSeed<'a>>(&mut self, seed: V) -> Result<V::Value> {
-        let value = self.0.take().ok_or(Refused)?;
-        seed.deserialize(de::value::BorrowedStrDeserializer::new(value))
     }
 }
 
