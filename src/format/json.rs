@@ -23,7 +23,7 @@ impl Text<'_> {
 
 /// A value as it stands in a line, not looked into: an object of any depth is no more than a text. How it is read says
 /// [`super::scan`].
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Raw<'a>(&'a str);
 
 impl<'a> Raw<'a> {

@@ -4,6 +4,7 @@
 //! of which later events replace. Facts were established by running 0.1.0-rc.8, 0.1.2-rc.1, 0.1.5-rc.1 and 0.2.1-rc.2.
 
 mod layout;
+mod quick;
 mod read;
 mod record;
 mod surface;

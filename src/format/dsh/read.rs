@@ -2,14 +2,14 @@
 
 use chrono::DateTime;
 
-use super::wire;
+use super::{quick, wire};
 use crate::{
     fact::{Carrier, Ending, Fact, Facts, Header, Refusal, Role, Tokens, Usage, Word},
     finding::{Code, Finding},
     format::{
         Fault, Reader,
         json::{self, Text, count, place},
-        scan,
+        scan::{self, Marks},
     },
     log::Line,
 };
@@ -99,10 +99,12 @@ pub(super) struct DshReader {
     sample: Option<(u64, u64, Tokens)>,
     /// Provider and model of the latest request header.
     route: (Option<Word>, Option<Word>),
+    marks: Marks,
 }
 
 impl Reader for DshReader {
     fn read(&mut self, line: Line<'_>, facts: &mut Facts) -> Result<(), Fault> {
+        self.marks.forget();
         if line.bytes.trim_ascii().is_empty() {
             self.blank.get_or_insert(line.number());
             return Ok(());
@@ -115,9 +117,16 @@ impl Reader for DshReader {
         if facts.header.is_none() {
             return read_header(line, facts);
         }
-        let event: wire::Event<'_> = scan::read(line.bytes)?;
-        if !event.ignorable.unwrap_or(false) && KNOWN.binary_search(&event.kind.0.as_ref()).is_err()
-        {
+        // Everything that may fail is parsed before anything is stated.
+        let (event, body) = match quick::event(line.bytes, &mut self.marks) {
+            Some(read) => read,
+            None => taken_apart(line.bytes)?,
+        };
+        // What has a meaning is known, but for our own.
+        let strange = matches!(body, wire::Body::Other | wire::Body::Pointer(_))
+            && !event.ignorable.unwrap_or(false)
+            && KNOWN.binary_search(&event.kind.0.as_ref()).is_err();
+        if strange {
             let fault = Fault::new(
                 Code::EventUnknown,
                 format!("the client refuses events of type {}", event.kind.0),
@@ -125,15 +134,25 @@ impl Reader for DshReader {
             number(line, &event, 1, facts)?;
             return Err(fault);
         }
-        // Everything that may fail is parsed before anything is stated.
-        let body = wire::Body::parse(&event)?;
         number(line, &event, body.events(), facts)?;
         self.state(line, &event, body, facts)
+    }
+
+    fn is_plain(&self) -> bool {
+        self.marks.is_plain()
     }
 
     fn is_record(&self, bytes: &[u8]) -> bool {
         scan::read::<wire::Event<'_>>(bytes).is_ok()
     }
+}
+
+/// The event, and then what its data says.
+fn taken_apart(bytes: &[u8]) -> serde_json::Result<(wire::Event<'_>, wire::Body<'_>)> {
+    let event: wire::Event<'_> = scan::read(bytes)?;
+    let mut data = serde_json::Deserializer::from_str(event.data.get());
+    let body = wire::Body::read(&event.kind.0, &mut data)?;
+    Ok((event, body))
 }
 
 impl DshReader {
@@ -164,8 +183,8 @@ impl DshReader {
             }
             wire::Body::Answer(said) => {
                 say(line, event, &said.message, facts)?;
-                for call in wire::calls(said.message.content) {
-                    let call = facts.id(&call);
+                for call in said.message.calls() {
+                    let call = facts.id(call);
                     facts.state(at, Fact::Called(call));
                 }
                 self.sample = None;
@@ -316,7 +335,7 @@ fn record_seed(facts: &Facts) -> Option<u64> {
 fn note_prompt(message: &wire::Message<'_>, facts: &mut Facts) {
     let person = message.source.as_ref().is_some_and(|source| kind_is(source, "user"));
     if person && facts.first_prompt.is_none() {
-        let text = wire::unfold(message.content.get().as_bytes()).text;
+        let text = wire::unfold(message.content.raw().get().as_bytes()).text;
         facts.first_prompt = Some(text).filter(|text| !text.trim().is_empty());
     }
 }
@@ -328,11 +347,11 @@ fn result(
     message: &wire::Message<'_>,
     facts: &mut Facts,
 ) -> Result<(), Fault> {
-    let call = message.tool_call_id.as_ref().map(Text::owned);
-    let call = call.or_else(|| wire::answers(message.content));
+    let call = message.tool_call_id.as_ref().map(|call| call.0.as_ref());
+    let call = call.or_else(|| message.answers());
     let replaces = say(line, event, message, facts)?;
     if let Some(call) = call.filter(|_| !replaces) {
-        let call = facts.id(&call);
+        let call = facts.id(call);
         let id = message.id.as_ref().map_or("", |id| id.0.as_ref());
         let made_up = ["interrupted-tool-result-", "forked-tool-result-"];
         let made_up = made_up.iter().any(|prefix| id.starts_with(prefix));
@@ -389,7 +408,7 @@ fn say(
     {
         facts.state(at, Fact::Compacted { kept: None });
     }
-    facts.state(at, Fact::Said(role, place(line, Some(message.content))));
+    facts.state(at, Fact::Said(role, place(line, Some(message.content.raw()))));
     Ok(replaces)
 }
 

@@ -2,12 +2,15 @@
 
 use std::borrow::Cow;
 
-use serde::{Deserialize, de::Error as _};
+use serde::{
+    Deserialize, Deserializer,
+    de::{Error, IgnoredAny},
+};
 
 use super::super::{
     Unfolded,
     json::{self, Raw, Text},
-    scan,
+    scan::{self, Parsed, Unread},
 };
 
 /// What tells a DSH header from others.
@@ -46,7 +49,7 @@ pub(super) struct Header<'a> {
 }
 
 /// Any line behind the header. The loaders refuse every other key.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Event<'a> {
     #[serde(rename = "type", borrow)]
@@ -105,37 +108,47 @@ pub(super) struct Pointer<'a> {
 }
 
 impl<'a> Body<'a> {
-    pub(super) fn parse(event: &Event<'a>) -> serde_json::Result<Self> {
-        let data = event.data.get().as_bytes();
-        Ok(match event.kind.0.as_ref() {
-            "turn/start" => Self::TurnStart(scan::read(data)?),
-            "turn/end" => Self::TurnEnd(scan::read(data)?),
-            "user/message" => Self::User(scan::read(data)?),
-            "system/message" | "developer/message" => Self::Context(scan::read(data)?),
-            "assistant/message" => Self::Answer(scan::read(data)?),
-            "tool/result" => Self::Result(scan::read(data)?),
-            "assistant/chunk" => Self::Chunk(scan::read(data)?),
+    /// What the data of an event of type `kind` says.
+    pub(super) fn read<D: Deserializer<'a>>(kind: &str, data: D) -> Result<Self, D::Error> {
+        Ok(match kind {
+            "turn/start" => Self::TurnStart(TurnMark::deserialize(data)?),
+            "turn/end" => Self::TurnEnd(TurnMark::deserialize(data)?),
+            "user/message" => Self::User(Message::deserialize(data)?),
+            "system/message" | "developer/message" => Self::Context(Said::deserialize(data)?),
+            "assistant/message" => Self::Answer(Said::deserialize(data)?),
+            "tool/result" => Self::Result(Said::deserialize(data)?),
+            "assistant/chunk" => Self::Chunk(Chunk::deserialize(data)?),
             "text-chunks" | "reasoning-chunks" | "tool-call-chunks" => {
-                Self::Chunks(scan::read::<Row<'_>>(data)?.members()?)
+                Self::Chunks(Row::deserialize(data)?.members()?)
             }
-            "assistant/attempt" => Self::Attempt(scan::read(data)?),
+            "assistant/attempt" => Self::Attempt(Attempt::deserialize(data)?),
+            "compaction/summary" => Self::Summary(Summary::deserialize(data)?),
+            "session/title" => Self::Title(Title::deserialize(data)?),
+            "agent/inbox/spliced" => Self::Inbox(Spliced::deserialize(data)?),
+            "session/end-seed" => Self::EndSeed(EndSeed::deserialize(data)?),
+            "request/header" => Self::Request(RequestHeader::deserialize(data)?),
+            "plugin:sessctl/side" => Pointer::deserialize(data).map_or(Self::Other, Self::Pointer),
+            _ => {
+                IgnoredAny::deserialize(data)?;
+                Self::named(kind)
+            }
+        })
+    }
+
+    /// Of these the type says all.
+    fn named(kind: &str) -> Self {
+        match kind {
             "llm/retry-started" => Self::Retry,
-            "compaction/summary" => Self::Summary(scan::read(data)?),
             "compaction/start" => Self::Compaction { starts: true },
             "compaction/end" => Self::Compaction { starts: false },
-            "session/title" => Self::Title(scan::read(data)?),
             "session/title-llm-request" | "web/deepseek-search-llm-request" => Self::HelperCall,
-            "agent/inbox/spliced" => Self::Inbox(scan::read(data)?),
-            "session/end-seed" => Self::EndSeed(scan::read(data)?),
-            "request/header" => Self::Request(scan::read(data)?),
             "step/start" => Self::StepStart,
             "permission/preset" => Self::Setting(0),
             "sandbox/mode" => Self::Setting(1),
             "approval/policy" => Self::Setting(2),
             "model/selection" => Self::Setting(3),
-            "plugin:sessctl/side" => scan::read(data).map_or(Self::Other, Self::Pointer),
             _ => Self::Other,
-        })
+        }
     }
 
     /// How many events the line holds.
@@ -166,11 +179,11 @@ pub(super) struct Row<'a> {
 
 impl Row<'_> {
     /// How many chunks; a row without any is none.
-    fn members(&self) -> serde_json::Result<u32> {
+    fn members<E: Error>(&self) -> Result<u32, E> {
         let members = self.texts.as_ref().or(self.args.as_ref()).map_or(0, Vec::len);
         match u32::try_from(members) {
             Ok(members @ 1..) => Ok(members),
-            _ => Err(serde_json::Error::custom("a packed row without members")),
+            _ => Err(E::custom("a packed row without members")),
         }
     }
 }
@@ -207,7 +220,7 @@ pub(super) struct Message<'a> {
     #[serde(borrow)]
     pub id: Option<Text<'a>>,
     #[serde(borrow)]
-    pub content: Raw<'a>,
+    pub content: Parsed<'a, Vec<Link<'a>>>,
     #[serde(borrow)]
     pub source: Option<Source<'a>>,
     #[serde(borrow)]
@@ -352,14 +365,42 @@ struct Block<'a> {
     content: Option<Raw<'a>>,
 }
 
-/// The ids of the calls in a message's content.
-pub(super) fn calls(content: Raw<'_>) -> Vec<String> {
-    unfold(content.get().as_bytes()).calls.into_iter().map(|(id, ..)| id).collect()
+/// A [`Block`], of which no more is read than which call it makes or answers.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Link<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Text<'a>,
+    #[serde(rename = "text")]
+    _text: Option<Unread>,
+    #[serde(borrow)]
+    id: Option<Text<'a>>,
+    #[serde(rename = "name")]
+    _name: Option<Unread>,
+    #[serde(rename = "arguments")]
+    _arguments: Option<Unread>,
+    #[serde(borrow)]
+    tool_call_id: Option<Text<'a>>,
+    #[serde(rename = "content")]
+    _content: Option<IgnoredAny>,
 }
 
-/// The call that a result of formats 0 to 3 answers: it stands in the one block of its content.
-pub(super) fn answers(content: Raw<'_>) -> Option<String> {
-    unfold(content.get().as_bytes()).results.into_iter().next()
+impl Message<'_> {
+    /// The ids of the calls in it.
+    pub(super) fn calls(&self) -> impl Iterator<Item = &str> {
+        self.links("tool-call").map(|link| link.id.as_ref().map_or("", |id| id.0.as_ref()))
+    }
+
+    /// The call that a result of formats 0 to 3 answers: it stands in the one block of its content.
+    pub(super) fn answers(&self) -> Option<&str> {
+        let link = self.links("tool-result").next()?;
+        Some(link.tool_call_id.as_ref().map_or("", |id| id.0.as_ref()))
+    }
+
+    fn links(&self, kind: &'static str) -> impl Iterator<Item = &Link<'_>> {
+        let all = self.content.value.iter().flatten();
+        all.filter(move |link| link.kind.0 == kind)
+    }
 }
 
 /// A message's content, which is always a list of blocks.

@@ -244,9 +244,9 @@ impl PiReader {
                     _ => Some(Ending::Completed),
                 };
                 facts.state(number, Fact::Answering(ending));
-                let calls = message.content.as_ref().and_then(|content| content.value.as_ref());
-                for call in calls.iter().flat_map(|calls| &calls.0) {
-                    let call = facts.id(&call.0);
+                let blocks = message.content.as_ref().and_then(|content| content.value.as_ref());
+                for block in blocks.into_iter().flatten().filter(|one| one.kind.0 == "toolCall") {
+                    let call = facts.id(block.id.as_ref().map_or("", |id| id.0.as_ref()));
                     facts.state(number, Fact::Called(call));
                 }
                 facts.state(number, Fact::Said(Role::Assistant, body));

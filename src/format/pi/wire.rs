@@ -1,11 +1,8 @@
 //! pi's JSON as borrowing structs: only the fields that we use.
 
-use std::{borrow::Cow, fmt};
+use std::borrow::Cow;
 
-use serde::{
-    Deserialize, Deserializer,
-    de::{IgnoredAny, SeqAccess, Visitor},
-};
+use serde::{Deserialize, de::IgnoredAny};
 
 use super::super::{
     Head, Unfolded,
@@ -130,7 +127,7 @@ pub(in crate::format) struct Message<'a> {
     #[serde(borrow)]
     pub role: Text<'a>,
     #[serde(borrow)]
-    pub content: Option<Parsed<'a, Calls<'a>>>,
+    pub content: Option<Parsed<'a, Vec<Called<'a>>>>,
     #[serde(borrow)]
     pub summary: Option<Raw<'a>>,
     #[serde(borrow)]
@@ -211,49 +208,19 @@ pub(in crate::format) struct Block<'a> {
     pub arguments: Option<Raw<'a>>,
 }
 
-/// The ids of the calls in a message's content, if that is a list of blocks.
-#[derive(Debug)]
-pub(in crate::format) struct Calls<'a>(pub Vec<Text<'a>>);
-
-/// A [`Block`], of which no more is read than that it is one.
+/// A [`Block`], of which no more is read than whether it is a call.
 #[derive(Deserialize)]
-struct Call<'a> {
+pub(in crate::format) struct Called<'a> {
     #[serde(rename = "type", borrow)]
-    kind: Text<'a>,
+    pub kind: Text<'a>,
     #[serde(rename = "text")]
     _text: Option<Unread>,
     #[serde(borrow)]
-    id: Option<Text<'a>>,
+    pub id: Option<Text<'a>>,
     #[serde(rename = "name")]
     _name: Option<Unread>,
     #[serde(rename = "arguments")]
     _arguments: Option<IgnoredAny>,
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for Calls<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Blocks;
-
-        impl<'de> Visitor<'de> for Blocks {
-            type Value = Calls<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a list of blocks")
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut blocks: A) -> Result<Calls<'de>, A::Error> {
-                let mut calls = Vec::new();
-                while let Some(block) = blocks.next_element::<Call<'_>>()? {
-                    if block.kind.0 == "toolCall" {
-                        calls.push(block.id.unwrap_or_default());
-                    }
-                }
-                Ok(Calls(calls))
-            }
-        }
-
-        deserializer.deserialize_seq(Blocks)
-    }
 }
 
 /// What identifies a framing or note of ours.

@@ -39,7 +39,12 @@ fn scanned<'a, T: Deserialize<'a>>(bytes: &'a [u8], marks: &mut Marks) -> Option
 impl<'a> Scan<'a, '_> {
     /// A value of a type that serde derives.
     pub fn typed<T: Deserialize<'a>>(&mut self) -> Option<T> {
-        T::deserialize(Value(self)).ok()
+        T::deserialize(self.here()).ok()
+    }
+
+    /// The value that the scan stands before, for what is read in more ways than one.
+    pub fn here(&mut self) -> impl Deserializer<'a> {
+        Value(self)
     }
 
     /// Where the next value begins.
