@@ -3,27 +3,20 @@
 //! Facts are the few things that our rules ask for; all else stays in the bytes. They hold ids and spans, never text,
 //! so that a log of a million lines fits into memory.
 
+mod ids;
+
 use std::{borrow::Borrow, collections::HashSet, fmt, num::NonZeroU128, ops::Deref, sync::Arc};
 
 use chrono::{DateTime, Utc};
-use string_interner::{StringInterner, backend::StringBackend, symbol::SymbolU32};
-
 use twox_hash::XxHash3_128;
+
+use ids::Ids;
+pub use ids::{Id, index};
 
 use crate::{
     finding::{Code, Finding},
     log::Span,
 };
-
-/// An id of a record, a call or a turn, as a number of this log.
-pub type Id = SymbolU32;
-
-/// An id as an index below [`Facts::id_count`].
-#[must_use]
-pub fn index(id: Id) -> usize {
-    use string_interner::Symbol;
-    id.to_usize()
-}
 
 /// Who speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -626,7 +619,7 @@ const LATEST: usize = 6;
 /// What a log says of itself beyond single lines, and all that its lines state.
 #[derive(Debug)]
 pub struct Facts {
-    ids: StringInterner<StringBackend<SymbolU32>>,
+    ids: Ids,
     stated: Vec<Stated>,
     /// Where the facts of each line begin, as far as lines were stated.
     firsts: Vec<u32>,
@@ -664,7 +657,7 @@ pub struct Facts {
 impl Default for Facts {
     fn default() -> Self {
         Self {
-            ids: StringInterner::default(),
+            ids: Ids::default(),
             stated: Vec::new(),
             firsts: Vec::new(),
             words: HashSet::new(),
@@ -697,8 +690,8 @@ impl Facts {
     /// The number of `text` among the ids.
     pub fn id(&mut self, text: &str) -> Id {
         match self.keep {
-            Keep::Usages | Keep::Refusals => self.ids.get_or_intern_static(""), // no fact that is kept is looked up by its id
-            _ => self.ids.get_or_intern(text),
+            Keep::Usages | Keep::Refusals => self.ids.id(""), // no fact that is kept is looked up by its id
+            _ => self.ids.id(text),
         }
     }
 
@@ -710,13 +703,19 @@ impl Facts {
     /// The number of `text`, if any line named it.
     #[must_use]
     pub fn known(&self, text: &str) -> Option<Id> {
-        self.ids.get(text)
+        self.ids.known(text)
     }
 
     /// The id behind a number.
     #[must_use]
     pub fn name(&self, id: Id) -> &str {
-        self.ids.resolve(id).unwrap_or_default()
+        self.ids.name(id)
+    }
+
+    /// All ids, in the order of their numbers.
+    #[cfg(test)]
+    pub(crate) fn names(&self) -> Vec<&str> {
+        self.ids.all().map(|id| self.name(id)).collect()
     }
 
     /// A word that many records share, such as a model's name, once in memory.

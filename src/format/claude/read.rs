@@ -12,7 +12,7 @@ use super::{
     wire::{self, is, is_true, text},
 };
 use crate::{
-    fact::{Carrier, Claim, Ending, Fact, Facts, Header, Key, Refusal, Role, Tokens, Usage},
+    fact::{Carrier, Claim, Ending, Fact, Facts, Header, Id, Key, Refusal, Role, Tokens, Usage},
     finding::{Code, Finding},
     format::{
         Fault, Reader, id,
@@ -59,6 +59,9 @@ pub(super) struct ClaudeReader {
     answer: Option<(Key, bool)>,
     /// What lines said of their session that told nothing new, the latest last.
     told: Vec<quick::Told>,
+    /// The record that the next one most likely hangs off, and whose it was.
+    before: Option<Id>,
+    owner: Option<Id>,
     marks: Marks,
 }
 
@@ -75,6 +78,7 @@ struct Titles {
 
 impl Reader for ClaudeReader {
     fn read(&mut self, line: Line<'_>, facts: &mut Facts) -> Result<(), Fault> {
+        self.marks.forget();
         if line.bytes.trim_ascii().is_empty() {
             return Ok(());
         }
@@ -108,6 +112,10 @@ impl Reader for ClaudeReader {
             None => {}
         }
         Ok(())
+    }
+
+    fn is_plain(&self) -> bool {
+        self.marks.is_plain()
     }
 
     fn is_record(&self, bytes: &[u8]) -> bool {
@@ -165,7 +173,7 @@ impl ClaudeReader {
     }
 
     fn take_apart(&mut self, line: Line<'_>, facts: &mut Facts) -> Result<(), Fault> {
-        let record: wire::Record<'_> = scan::read(line.bytes)?;
+        let record: wire::Record<'_> = self.marks.read(line.bytes)?;
         let Some(kind) = text(record.kind) else { return Ok(()) };
         let uuid = text(record.uuid);
         if uuid.is_none() && matches!(kind.as_ref(), "user" | "assistant") {
@@ -182,27 +190,22 @@ impl ClaudeReader {
         };
         let side = is_true(record.is_sidechain);
         self.agent.get_or_insert(side);
-        let message: wire::Message<'_> = match kind.as_ref() {
-            "user" | "assistant" => wire::read(record.message).unwrap_or_default(),
-            _ => wire::Message::default(),
+        let said = record.message.as_ref().and_then(|message| message.value.as_deref());
+        let none = wire::Message::default();
+        let message = match kind.as_ref() {
+            "user" | "assistant" => said.unwrap_or(&none),
+            _ => &none,
         };
         if self.is_beside(side) {
             // The client walks past such lines; what they cost was paid all the same.
             if kind == "assistant" {
-                spend(
-                    line,
-                    &record,
-                    &message,
-                    wire::Paid::of(message.usage),
-                    at,
-                    Some("subagent"),
-                    facts,
-                );
+                let paid = paid(message, facts);
+                spend(line, &record, message, paid, at, Some("subagent"), facts);
             }
             return Ok(());
         }
-        link(line, &kind, &uuid, &record, at, facts);
-        self.watch(&kind, &record, &message, facts);
+        self.link(line, &kind, &uuid, &record, at, facts);
+        self.watch(&kind, &record, message, facts);
         // An agent's result sums up what stands in its own log.
         if kind == "user"
             && facts.tells_refusals()
@@ -213,8 +216,8 @@ impl ClaudeReader {
         }
         match kind.as_ref() {
             "user" if !facts.keeps_path() => {}
-            "user" => user(line, &uuid, &record, &message, facts),
-            "assistant" => assistant(line, &record, &message, at, facts),
+            "user" => user(line, &uuid, &record, message, facts),
+            "assistant" => assistant(line, &record, message, at, facts),
             "system" => system(line, &uuid, &record, facts),
             "progress" => {
                 facts.state(json::index(line), Fact::Hollow);
@@ -315,6 +318,50 @@ impl ClaudeReader {
         self.answer = Some((key, false));
     }
 
+    /// The place of a record in the tree, whose it is, and when it was written.
+    fn link(
+        &mut self,
+        line: Line<'_>,
+        kind: &str,
+        uuid: &str,
+        record: &wire::Record<'_>,
+        at: Option<DateTime<Utc>>,
+        facts: &mut Facts,
+    ) {
+        let number = json::index(line);
+        let id = facts.id(uuid);
+        let before = self.before.replace(id);
+        let parent = text(record.parent_uuid).map(|parent| facts.id_again(&parent, before));
+        let stamp = text(record.timestamp).unwrap_or_default();
+        let stamp = u32::try_from(XxHash3_64::oneshot(stamp.as_bytes()) >> 32).unwrap_or_default();
+        let older = inherited(record);
+        facts.state(number, Fact::Linked { id, parent, stamp, older });
+        if let Some(session) = text(record.session_id) {
+            let session = facts.id_again(&session, self.owner);
+            self.owner = Some(session);
+            facts.state(number, Fact::Owner(session));
+        }
+        if let Some(original) = wire::read::<wire::ForkedFrom<'_>>(record.forked_from)
+            .and_then(|from| from.message_uuid)
+            .and_then(|raw| text(Some(raw)))
+        {
+            let original = facts.id(&original);
+            facts.state(number, Fact::Copied(original));
+        }
+        if let Some(at) = at {
+            let secs = u32::try_from(at.timestamp()).unwrap_or_default();
+            let millis = u16::try_from(at.timestamp_subsec_millis()).unwrap_or_default();
+            facts.state(number, Fact::At { secs, millis });
+            // Context lines are written together and not in the order of their times.
+            if matches!(kind, "user" | "assistant") {
+                facts.time(number, at.timestamp_millis());
+            }
+        }
+        if matches!(kind, "user" | "assistant") {
+            facts.state(number, Fact::Spoken);
+        }
+    }
+
     /// Records of the session, which are no part of the conversation.
     fn beside(&mut self, line: Line<'_>, kind: &str, record: &wire::Record<'_>, facts: &mut Facts) {
         let owned = |raw: Option<Raw<'_>>| {
@@ -366,47 +413,6 @@ impl ClaudeReader {
     }
 }
 
-/// The place of a record in the tree, whose it is, and when it was written.
-fn link(
-    line: Line<'_>,
-    kind: &str,
-    uuid: &str,
-    record: &wire::Record<'_>,
-    at: Option<DateTime<Utc>>,
-    facts: &mut Facts,
-) {
-    let number = json::index(line);
-    let id = facts.id(uuid);
-    let parent = text(record.parent_uuid).map(|parent| facts.id(&parent));
-    let stamp = text(record.timestamp).unwrap_or_default();
-    let stamp = u32::try_from(XxHash3_64::oneshot(stamp.as_bytes()) >> 32).unwrap_or_default();
-    let older = inherited(record);
-    facts.state(number, Fact::Linked { id, parent, stamp, older });
-    if let Some(session) = text(record.session_id) {
-        let session = facts.id(&session);
-        facts.state(number, Fact::Owner(session));
-    }
-    if let Some(original) = wire::read::<wire::ForkedFrom<'_>>(record.forked_from)
-        .and_then(|from| from.message_uuid)
-        .and_then(|raw| text(Some(raw)))
-    {
-        let original = facts.id(&original);
-        facts.state(number, Fact::Copied(original));
-    }
-    if let Some(at) = at {
-        let secs = u32::try_from(at.timestamp()).unwrap_or_default();
-        let millis = u16::try_from(at.timestamp_subsec_millis()).unwrap_or_default();
-        facts.state(number, Fact::At { secs, millis });
-        // Context lines are written together and not in the order of their times.
-        if matches!(kind, "user" | "assistant") {
-            facts.time(number, at.timestamp_millis());
-        }
-    }
-    if matches!(kind, "user" | "assistant") {
-        facts.state(number, Fact::Spoken);
-    }
-}
-
 /// Whether a record says of itself that another session made it.
 fn inherited(record: &wire::Record<'_>) -> bool {
     let owner = text(record.request_session_id);
@@ -421,9 +427,9 @@ fn user(
     facts: &mut Facts,
 ) {
     let number = json::index(line);
-    let said = Fact::Said(Role::User, place(line, message.content));
+    let said = Fact::Said(Role::User, place(line, message.body()));
     let mut results = 0;
-    for block in blocks_of(message, "tool_result") {
+    for block in message.blocks().iter().filter(|block| is(block.kind, "tool_result")) {
         let call = facts.id(&text(block.tool_use_id).unwrap_or_default());
         let made_up = wire::begins(block.content, "[Tool call interrupted:");
         facts.state(number, Fact::Answered { call, made_up });
@@ -433,7 +439,7 @@ fn user(
         facts.state(number, Fact::Awaited);
         return facts.state(number, said);
     }
-    let words = message.content.map(|raw| wire::unfold(raw.get().as_bytes()).text);
+    let words = message.body().map(|raw| wire::unfold(raw.get().as_bytes()).text);
     let words = words.unwrap_or_default();
     let echo = ECHOES.iter().any(|echo| words.trim_start().starts_with(echo));
     let summary = is_true(record.is_compact_summary);
@@ -472,13 +478,6 @@ fn user(
     facts.prompts.asked.push((number, words));
 }
 
-fn blocks_of<'a>(
-    message: &wire::Message<'a>,
-    kind: &'static str,
-) -> impl Iterator<Item = wire::Block<'a>> {
-    wire::blocks(message.content).into_iter().filter(move |block| is(block.kind, kind))
-}
-
 fn assistant(
     line: Line<'_>,
     record: &wire::Record<'_>,
@@ -491,20 +490,20 @@ fn assistant(
         // Shown to the user, never sent.
         return facts.state(number, Fact::Answering(Some(Ending::Failed)));
     }
-    let said = Fact::Said(Role::Assistant, place(line, message.content));
+    let said = Fact::Said(Role::Assistant, place(line, message.body()));
     if is(message.model, "<synthetic>") {
         // What the client puts where an answer is missing, before it goes on.
         facts.state(number, said);
         return facts.state(number, Fact::Closed { turn: None, how: Ending::Interrupted });
     }
     if !facts.keeps_path() {
-        return spend(line, record, message, wire::Paid::of(message.usage), at, None, facts);
+        return spend(line, record, message, paid(message, facts), at, None, facts);
     }
-    let blocks = wire::blocks(message.content);
+    let blocks = message.blocks();
     let calls = blocks.iter().filter(|block| is(block.kind, "tool_use"));
     let calls: Vec<Cow<'_, str>> = calls.filter_map(|block| text(block.id)).collect();
     let spoken = blocks.last().is_some_and(|block| is(block.kind, "text"))
-        || message.content.is_some_and(|raw| raw.get().starts_with('"'));
+        || message.body().is_some_and(|raw| raw.get().starts_with('"'));
     let ending = match text(message.stop_reason).as_deref() {
         Some("tool_use" | "pause_turn") => None,
         Some(_) => Some(Ending::Completed),
@@ -531,7 +530,7 @@ fn assistant(
             "a thinking block without its text, signature kept: the provider may refuse it";
         facts.findings.push(Finding::new(Code::ThinkingEmpty, message).on(line.number()));
     }
-    spend(line, record, message, wire::Paid::of(message.usage), at, None, facts);
+    spend(line, record, message, paid(message, facts), at, None, facts);
 }
 
 fn system(line: Line<'_>, uuid: &str, record: &wire::Record<'_>, facts: &mut Facts) {
@@ -605,9 +604,18 @@ fn progress(
     let data: wire::Progress<'_> = wire::read(record.data).unwrap_or_default();
     let inner: wire::Record<'_> = wire::read(data.message).unwrap_or_default();
     if is(inner.kind, "assistant") {
-        let message = wire::read(inner.message.or(data.message)).unwrap_or_default();
-        spend(line, record, &message, wire::Paid::of(message.usage), at, Some("subagent"), facts);
+        let message: Option<Box<wire::Message<'_>>> = match inner.message {
+            Some(message) => message.value,
+            None => wire::read(data.message),
+        };
+        let message = message.unwrap_or_default();
+        spend(line, record, &message, paid(&message, facts), at, Some("subagent"), facts);
     }
+}
+
+/// What was paid for a message, if anybody wants to know.
+fn paid<'a>(message: &wire::Message<'a>, facts: &Facts) -> Option<wire::Paid<'a>> {
+    wire::Paid::of(message.usage.filter(|_| facts.keeps_usages()))
 }
 
 /// One record of a paid answer. Which of several is the final one is told by the ledger.

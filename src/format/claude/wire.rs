@@ -13,7 +13,7 @@ use serde::{
 use super::super::{
     Unfolded,
     json::{self, Raw},
-    scan,
+    scan::{self, Parsed},
 };
 
 /// Any line.
@@ -49,7 +49,7 @@ pub(super) struct Record<'a> {
     #[serde(borrow)]
     pub truncated_after_output: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub message: Option<Raw<'a>>,
+    pub message: Option<Parsed<'a, Box<Message<'a>>>>,
     #[serde(borrow)]
     pub content: Option<Raw<'a>>,
     #[serde(borrow)]
@@ -96,15 +96,28 @@ pub(super) struct Message<'a> {
     #[serde(borrow)]
     pub model: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub content: Option<Raw<'a>>,
+    pub content: Option<Parsed<'a, Vec<Block<'a>>>>,
     #[serde(borrow)]
     pub stop_reason: Option<Raw<'a>>,
     #[serde(borrow)]
     pub usage: Option<Raw<'a>>,
 }
 
+impl<'a> Message<'a> {
+    /// The value that the model sees.
+    pub fn body(&self) -> Option<Raw<'a>> {
+        self.content.as_ref().map(Parsed::raw)
+    }
+
+    /// The blocks of it, none for a string.
+    pub fn blocks(&self) -> Cow<'_, [Block<'a>]> {
+        let known = self.content.as_ref().and_then(|content| content.value.as_deref());
+        known.map_or_else(|| blocks(self.body()).into(), Cow::Borrowed)
+    }
+}
+
 /// A block of a message's content.
-#[derive(Default, Deserialize)]
+#[derive(Clone, Copy, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Block<'a> {
     #[serde(rename = "type", borrow)]
@@ -317,10 +330,15 @@ pub(super) fn blocks(content: Option<Raw<'_>>) -> Vec<Block<'_>> {
 }
 
 /// Whether a text, or the first of a list of them, begins with `words`, which no escape is in. Outputs are long, so
-/// that few are decoded.
+/// that few are looked through and fewer decoded.
 pub(super) fn begins(content: Option<Raw<'_>>, words: &str) -> bool {
     content.is_some_and(|raw| {
         let raw = raw.get().as_bytes();
+        if let [b'"', text @ ..] = raw
+            && !text[..words.len().min(text.len())].contains(&b'\\')
+        {
+            return text.starts_with(words.as_bytes());
+        }
         memchr::memmem::find(raw, words.as_bytes()).is_some() && unfold(raw).text.starts_with(words)
     })
 }

@@ -5,7 +5,7 @@
 //! `requestSessionId` say where it comes from, and every other byte stays, those of the message above all.
 
 use chrono::{DateTime, Utc};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::wire::{self, Fields, is, text};
@@ -16,6 +16,7 @@ use crate::{
     format::{
         Adopted, Birth, Writer, id,
         json::{self, Raw, range},
+        scan,
         seam::{Context, Note, Tip, malformed},
     },
     log::Splice,
@@ -102,6 +103,13 @@ struct LastPrompt<'a> {
 struct ForkedFrom<'a> {
     session_id: &'a str,
     message_uuid: &'a str,
+}
+
+/// Of a message, who spoke.
+#[derive(Deserialize)]
+struct Model<'a> {
+    #[serde(borrow)]
+    model: Option<Raw<'a>>,
 }
 
 impl Writer for ClaudeWriter {
@@ -322,7 +330,7 @@ impl<'a> Copy<'a> {
     /// With its session and its own id replaced.
     fn of(line: &'a [u8], index: u32, birth: &'a Birth) -> Result<Self> {
         let fields: Fields<'a> =
-            serde_json::from_slice(line).map_err(|error| malformed(index as usize + 1, &error))?;
+            scan::read(line).map_err(|error| malformed(index as usize + 1, &error))?;
         let mut copy = Self { line, fields, birth, splice: Splice::default(), done: Vec::new() };
         for key in ["sessionId", "session_id"] {
             if copy.fields.get(key).is_some() {
@@ -366,6 +374,12 @@ impl<'a> Copy<'a> {
         }
     }
 
+    /// Whether these are the client's own words in the model's name.
+    fn is_synthetic(&self) -> bool {
+        let model: Option<Model<'_>> = wire::read(self.fields.get("message"));
+        model.is_some_and(|message| is(message.model, "<synthetic>"))
+    }
+
     /// Says where the line comes from: the direct parent, and who made the call first.
     fn mark(&mut self, session: &str) -> Result<()> {
         let Some(own) = self.fields.get("uuid").and_then(|raw| text(Some(raw))) else {
@@ -379,10 +393,10 @@ impl<'a> Copy<'a> {
             added.extend_from_slice(b",\"forkedFrom\":");
             added.extend_from_slice(&from);
         }
-        let message: wire::Message<'_> = wire::read(self.fields.get("message")).unwrap_or_default();
-        let answered =
-            is(self.fields.get("type"), "assistant") && !is(message.model, "<synthetic>");
-        if answered && self.fields.get("requestSessionId").is_none() {
+        if is(self.fields.get("type"), "assistant")
+            && self.fields.get("requestSessionId").is_none()
+            && !self.is_synthetic()
+        {
             let owner = self.fields.get("sessionId").and_then(|raw| text(Some(raw)));
             added.extend_from_slice(b",\"requestSessionId\":");
             added.extend_from_slice(&json::line(owner.as_deref().unwrap_or(session)));

@@ -68,15 +68,15 @@ pub(super) struct Event<'a> {
     pub ignorable: Option<bool>,
 }
 
-/// The data of an event, by its type.
+/// The data of an event, by its type; messages in a box, because most events are none and small.
 pub(super) enum Body<'a> {
     TurnStart(TurnMark<'a>),
     TurnEnd(TurnMark<'a>),
-    User(Message<'a>),
+    User(Box<Message<'a>>),
     /// `system/message` and `developer/message`.
-    Context(Said<'a>),
-    Answer(Said<'a>),
-    Result(Said<'a>),
+    Context(Box<Said<'a>>),
+    Answer(Box<Said<'a>>),
+    Result(Box<Said<'a>>),
     Chunk(Chunk<'a>),
     /// A packed row, and how many chunks it holds.
     Chunks(u32),
@@ -113,10 +113,10 @@ impl<'a> Body<'a> {
         Ok(match kind {
             "turn/start" => Self::TurnStart(TurnMark::deserialize(data)?),
             "turn/end" => Self::TurnEnd(TurnMark::deserialize(data)?),
-            "user/message" => Self::User(Message::deserialize(data)?),
-            "system/message" | "developer/message" => Self::Context(Said::deserialize(data)?),
-            "assistant/message" => Self::Answer(Said::deserialize(data)?),
-            "tool/result" => Self::Result(Said::deserialize(data)?),
+            "user/message" => Self::User(Box::deserialize(data)?),
+            "system/message" | "developer/message" => Self::Context(Box::deserialize(data)?),
+            "assistant/message" => Self::Answer(Box::deserialize(data)?),
+            "tool/result" => Self::Result(Box::deserialize(data)?),
             "assistant/chunk" => Self::Chunk(Chunk::deserialize(data)?),
             "text-chunks" | "reasoning-chunks" | "tool-call-chunks" => {
                 Self::Chunks(Row::deserialize(data)?.members()?)

@@ -175,6 +175,9 @@ impl<'de> Deserializer<'de> for Value<'_, 'de, '_> {
         name: &'static str,
         visitor: V,
     ) -> Result<V::Value> {
+        if !name.starts_with('$') {
+            return visitor.visit_newtype_struct(self);
+        }
         match name {
             RAW => {
                 let start = self.0.begin()?;
@@ -187,8 +190,7 @@ impl<'de> Deserializer<'de> for Value<'_, 'de, '_> {
                 visitor.visit_unit()
             }
             // What others ask for by names of their own.
-            _ if name.starts_with('$') => Err(Refused::Line),
-            _ => visitor.visit_newtype_struct(self),
+            _ => Err(Refused::Line),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::{fs, io::Cursor, path::PathBuf};
 
 use super::tests::BLIND;
-use crate::{fact::index, log::Log, session::Session};
+use crate::{log::Log, session::Session};
 
 fn logs() -> Vec<PathBuf> {
     let all = walkdir::WalkDir::new(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures"));
@@ -23,16 +23,14 @@ fn told(text: &[u8], blind: bool, all: bool) -> String {
         Err(error) => return error.code().to_string(),
     };
     let facts = &session.facts;
-    let mut ids: Vec<(usize, String)> = Vec::new();
-    for nth in 0..facts.id_count() {
-        let id = string_interner::Symbol::try_from_usize(nth).unwrap();
-        ids.push((index(id), facts.name(id).to_owned()));
-    }
     let beside =
         (&facts.title, &facts.first_prompt, &facts.prompts, &facts.cwd_first, &facts.client);
     let counts = (facts.unrecorded, facts.newest, session.damage, &session.blank);
     let paid = (&facts.usages, &facts.claims, &facts.refused);
-    format!("{:#?}", (facts.all(), ids, &facts.header, beside, counts, paid, &session.findings))
+    format!(
+        "{:#?}",
+        (facts.all(), facts.names(), &facts.header, beside, counts, paid, &session.findings)
+    )
 }
 
 #[test]
