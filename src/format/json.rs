@@ -22,7 +22,7 @@ impl Text<'_> {
 }
 
 /// A value as it stands in a line, not looked into: an object of any depth is no more than a text. How it is read says
-/// [`super::scan`].
+/// the scan.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Raw<'a>(&'a str);
 
@@ -138,10 +138,13 @@ pub fn joined(mut texts: Vec<String>) -> String {
 /// Bytes as lower-case hex digits.
 #[must_use]
 pub fn hex(bytes: &[u8]) -> String {
-    const DIGITS: [char; 16] =
-        ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
-    let halves = bytes.iter().flat_map(|byte| [byte >> 4, byte & 0xF]);
-    halves.map(|half| DIGITS[usize::from(half)]).collect()
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut hex = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        hex.push(char::from(DIGITS[usize::from(byte >> 4)]));
+        hex.push(char::from(DIGITS[usize::from(byte & 0xF)]));
+    }
+    hex
 }
 
 /// Compact JSON with the fields in the order of the struct.

@@ -24,7 +24,8 @@ impl Splice {
     #[must_use]
     pub fn apply(mut self, line: &[u8]) -> Vec<u8> {
         self.edits.sort_by_key(|(range, _)| range.start);
-        let mut out = Vec::with_capacity(line.len() + 64);
+        let more: usize = self.edits.iter().map(|(_, with)| with.len()).sum();
+        let mut out = Vec::with_capacity(line.len() + more);
         let mut at = 0;
         for (range, with) in self.edits {
             debug_assert!(at <= range.start, "edits must not overlap");

@@ -439,8 +439,9 @@ fn user(
         facts.state(number, Fact::Awaited);
         return facts.state(number, said);
     }
-    let words = message.body().map(|raw| wire::unfold(raw.get().as_bytes()).text);
-    let words = words.unwrap_or_default();
+    let body = message.body();
+    let listed = || body.map(|raw| wire::unfold(raw.get().as_bytes()).text).unwrap_or_default();
+    let words = text(body).unwrap_or_else(|| listed().into());
     let echo = ECHOES.iter().any(|echo| words.trim_start().starts_with(echo));
     let summary = is_true(record.is_compact_summary);
     if summary {

@@ -398,6 +398,9 @@ pub(super) fn unfold(body: &[u8]) -> Unfolded {
     unfolded
 }
 
+/// How many fields a line has at most, mostly.
+const USUAL: usize = 24;
+
 /// The keys and values of an object as they stand in a line.
 pub(super) struct Fields<'a>(pub Vec<(Cow<'a, str>, Raw<'a>)>);
 
@@ -412,7 +415,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
             }
 
             fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Self::Value, M::Error> {
-                let mut fields = Vec::new();
+                let mut fields = Vec::with_capacity(USUAL);
                 while let Some((key, value)) =
                     map.next_entry::<super::super::json::Text<'de>, Raw<'_>>()?
                 {

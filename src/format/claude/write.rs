@@ -25,18 +25,22 @@ use crate::{
 /// The oldest client that sends a `local_command` line to the model.
 const SENDS_NOTES: [u32; 3] = [2, 1, 75];
 
-/// Values that the model sees, or that name no record: never looked into.
-const UNTOUCHED: [&str; 9] = [
-    "message",
-    "content",
-    "toolUseResult",
-    "rendered",
-    "requestId",
-    "requestSessionId",
-    "sessctl",
-    "cwd",
-    "type",
-];
+/// Whether a key's value is what the model sees, or names no record, or is replaced as a whole: never looked into.
+fn is_untouched(key: &str) -> bool {
+    matches!(
+        key,
+        "message"
+            | "content"
+            | "toolUseResult"
+            | "rendered"
+            | "requestId"
+            | "requestSessionId"
+            | "sessctl"
+            | "cwd"
+            | "type"
+            | "forkedFrom"
+    )
+}
 
 pub(super) struct ClaudeWriter;
 
@@ -356,7 +360,7 @@ impl<'a> Copy<'a> {
     fn rename(&mut self, new: &dyn Fn(&str) -> Option<String>) {
         for (key, raw) in &self.fields.0 {
             let key = key.as_ref();
-            if UNTOUCHED.contains(&key) || key == "forkedFrom" || self.done.contains(&key) {
+            if is_untouched(key) || self.done.contains(&key) {
                 continue;
             }
             let at = range(self.line, *raw).start;
@@ -444,15 +448,8 @@ fn reborn(child: &str, id: &str) -> String {
     hash.update([0]);
     hash.update(id);
     let d = json::hex(&hash.finalize()[..16]);
-    format!(
-        "{}-{}-8{}-{}{}-{}",
-        &d[..8],
-        &d[8..12],
-        &d[12..15],
-        id::variant(d.as_bytes()[15]),
-        &d[16..19],
-        &d[19..31]
-    )
+    let variant = id::variant(d.as_bytes()[15]).to_string();
+    [&d[..8], "-", &d[8..12], "-8", &d[12..15], "-", &variant, &d[16..19], "-", &d[19..31]].concat()
 }
 
 fn is_uuid(text: &str) -> bool {

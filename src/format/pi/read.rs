@@ -27,7 +27,7 @@ pub(in crate::format) struct PiReader {
     /// The model in force, for usage that does not name one.
     model: Option<Word>,
     provider: Option<Word>,
-    /// A digest of the id of the entry read last.
+    /// A digest of the id of the entry read last, where usage is wanted.
     pub last: u64,
     /// The entry that the next one most likely hangs off.
     before: Option<Id>,
@@ -63,10 +63,10 @@ impl Reader for PiReader {
             return Ok(()); // A second header is ignored by every version.
         }
         let message = entry.message.as_ref().and_then(|message| message.value.as_deref());
-        let id = self.link(line, &entry, facts)?;
-        let number = json::index(line);
-        if let Some(time) = entry.timestamp.as_ref().and_then(|text| json::moment(&text.0)) {
-            facts.time(number, time.timestamp_millis());
+        let at = entry.timestamp.as_ref().and_then(|text| json::moment(&text.0));
+        let id = self.link(line, &entry, at, facts)?;
+        if let Some(time) = at {
+            facts.time(json::index(line), time.timestamp_millis());
         }
         match (entry.kind.0.as_ref(), message) {
             ("message", Some(message)) => self.message(line, &entry, message, facts),
@@ -99,6 +99,7 @@ impl PiReader {
         &mut self,
         line: Line<'_>,
         entry: &wire::Entry<'_>,
+        at: Option<DateTime<Utc>>,
         facts: &mut Facts,
     ) -> Result<Id, Fault> {
         let header = facts.header.as_ref().expect("entries are read behind the header");
@@ -123,13 +124,15 @@ impl PiReader {
             let Some(id) = &entry.id else {
                 return Err(serde_json::Error::custom("an entry without an id").into());
             };
-            self.last = XxHash3_64::oneshot(id.0.as_bytes());
+            if facts.keeps_usages() {
+                self.last = XxHash3_64::oneshot(id.0.as_bytes());
+            }
             let id = facts.id(&id.0);
             let before = self.before.replace(id);
             (id, entry.parent_id.as_ref().map(|parent| facts.id_again(&parent.0, before)))
         };
         let text = entry.timestamp.as_ref().map_or("", |text| text.0.as_ref());
-        let older = inherited(entry, facts);
+        let older = is_older(at, facts);
         let stamp = u32::try_from(XxHash3_64::oneshot(text.as_bytes()) >> 32).unwrap_or_default();
         facts.state(json::index(line), Fact::Linked { id, parent, stamp, older });
         Ok(id)

@@ -175,7 +175,7 @@ impl<'de> Deserializer<'de> for Value<'_, 'de, '_> {
         name: &'static str,
         visitor: V,
     ) -> Result<V::Value> {
-        if !name.starts_with('$') {
+        if name.as_bytes().first() != Some(&b'$') {
             return visitor.visit_newtype_struct(self);
         }
         match name {
