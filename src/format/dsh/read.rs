@@ -263,7 +263,7 @@ impl DshReader {
             }
             return;
         };
-        let Some(id) = &said.message.id else { return };
+        let Some(id) = said.message.id.as_ref().filter(|_| facts.keeps_usages()) else { return };
         let source = said.message.source.as_ref();
         let mut word = |text: Option<&Text<'_>>| text.map(|text| facts.word(&text.0));
         let provider = word(source.and_then(|source| source.provider.as_ref()));

@@ -68,7 +68,7 @@ pub(super) struct Event<'a> {
     pub ignorable: Option<bool>,
 }
 
-/// The data of an event, by its type; messages in a box, because most events are none and small.
+/// The data of an event, by its type. What is large lies in a box, because most events are small.
 pub(super) enum Body<'a> {
     TurnStart(TurnMark<'a>),
     TurnEnd(TurnMark<'a>),
@@ -77,12 +77,12 @@ pub(super) enum Body<'a> {
     Context(Box<Said<'a>>),
     Answer(Box<Said<'a>>),
     Result(Box<Said<'a>>),
-    Chunk(Chunk<'a>),
+    Chunk(Box<Chunk<'a>>),
     /// A packed row, and how many chunks it holds.
     Chunks(u32),
     Attempt(Attempt<'a>),
     Retry,
-    Summary(Summary<'a>),
+    Summary(Box<Summary<'a>>),
     Compaction {
         starts: bool,
     },
@@ -91,7 +91,7 @@ pub(super) enum Body<'a> {
     HelperCall,
     Inbox(Spliced<'a>),
     EndSeed(EndSeed),
-    Request(RequestHeader<'a>),
+    Request(Box<RequestHeader<'a>>),
     StepStart,
     /// A setting, by its kind.
     Setting(u8),
@@ -117,16 +117,16 @@ impl<'a> Body<'a> {
             "system/message" | "developer/message" => Self::Context(Box::deserialize(data)?),
             "assistant/message" => Self::Answer(Box::deserialize(data)?),
             "tool/result" => Self::Result(Box::deserialize(data)?),
-            "assistant/chunk" => Self::Chunk(Chunk::deserialize(data)?),
+            "assistant/chunk" => Self::Chunk(Box::deserialize(data)?),
             "text-chunks" | "reasoning-chunks" | "tool-call-chunks" => {
                 Self::Chunks(Row::deserialize(data)?.members()?)
             }
             "assistant/attempt" => Self::Attempt(Attempt::deserialize(data)?),
-            "compaction/summary" => Self::Summary(Summary::deserialize(data)?),
+            "compaction/summary" => Self::Summary(Box::deserialize(data)?),
             "session/title" => Self::Title(Title::deserialize(data)?),
             "agent/inbox/spliced" => Self::Inbox(Spliced::deserialize(data)?),
             "session/end-seed" => Self::EndSeed(EndSeed::deserialize(data)?),
-            "request/header" => Self::Request(RequestHeader::deserialize(data)?),
+            "request/header" => Self::Request(Box::deserialize(data)?),
             "plugin:sessctl/side" => Pointer::deserialize(data).map_or(Self::Other, Self::Pointer),
             _ => {
                 IgnoredAny::deserialize(data)?;

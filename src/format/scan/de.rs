@@ -147,6 +147,10 @@ impl<'de> Deserializer<'de> for Value<'_, 'de, '_> {
             }
             _ => {
                 let text = self.0.value().ok_or(Refused::Line)?;
+                if text.len() < 20 && text.iter().all(u8::is_ascii_digit) {
+                    let add = |sum, digit: &u8| sum * 10 + u64::from(digit - b'0');
+                    return visitor.visit_u64(text.iter().fold(0, add));
+                }
                 let text = std::str::from_utf8(text).map_err(|_| Refused::Line)?;
                 if let Ok(whole) = text.parse::<u64>() {
                     return visitor.visit_u64(whole);
