@@ -30,6 +30,7 @@ const STEP: usize = 64;
 #[derive(Debug, Default)]
 pub struct Marks {
     quotes: Vec<u64>,
+    wide: Vec<u64>,
     plain: bool,
 }
 
@@ -80,16 +81,15 @@ impl<'a, 'm> Scan<'a, 'm> {
     #[must_use]
     pub fn of(bytes: &'a [u8], marks: &'m mut Marks) -> Self {
         let level = Level::new();
-        let seen = dispatch!(level, simd => mark(simd, bytes, &mut marks.quotes));
+        let (quotes, wide) = (&mut marks.quotes, &mut marks.wide);
+        let seen = dispatch!(level, simd => mark(simd, bytes, quotes, wide));
         // What is beyond ASCII may stand in strings only, so that it does not matter where the line is no text.
-        let wide = seen.is_some_and(|seen| seen.wide);
-        let whole = if wide { simdutf8::basic::from_utf8(bytes).ok() } else { None };
-        let seen = seen.filter(|_| !wide || whole.is_some());
+        let seen = seen.filter(|seen| !seen.wide || is_text(bytes, wide));
         #[cfg(test)]
         let seen = seen.filter(|_| !tests::BLIND.get());
         let bytes = if seen.is_some() { bytes } else { b"" };
         marks.plain = seen.is_some_and(|seen| !seen.unicode);
-        Self { bytes, at: 0, quotes: &marks.quotes, seen: seen.unwrap_or_default(), whole }
+        Self { bytes, at: 0, quotes: &marks.quotes, seen: seen.unwrap_or_default(), whole: None }
     }
 
     /// A part of the line as text.
@@ -334,24 +334,61 @@ impl<'a, 'm> Scan<'a, 'm> {
     }
 }
 
-/// Marks the quotes of `bytes` that begin or end a string. Nothing if there is something in it that no string may hold: a
-/// control character, or an escape that is none.
+/// Marks the quotes of `bytes` that begin or end a string, and the steps that hold anything beyond ASCII. Nothing if there
+/// is something in it that no string may hold: a control character, or an escape that is none.
 #[expect(clippy::inline_always, reason = "only what is inlined uses the registers asked for")]
 #[inline(always)]
-fn mark<S: Simd>(simd: S, bytes: &[u8], quotes: &mut Vec<u64>) -> Option<Seen> {
+fn mark<S: Simd>(
+    simd: S,
+    bytes: &[u8],
+    quotes: &mut Vec<u64>,
+    wide: &mut Vec<u64>,
+) -> Option<Seen> {
     let mut marking = Marking { bytes, ..Marking::default() };
     let (steps, rest) = bytes.as_chunks::<STEP>();
     quotes.clear();
     quotes.reserve(steps.len() + 1);
-    for step in steps {
-        quotes.push(marking.take(u8x64::from_slice(simd, step))?);
+    wide.clear();
+    for steps in steps.chunks(64) {
+        for step in steps {
+            quotes.push(marking.take(u8x64::from_slice(simd, step))?);
+        }
+        wide.push(marking.wide >> (64 - steps.len()));
     }
     if !rest.is_empty() {
         let mut last = [b' '; STEP];
         last[..rest.len()].copy_from_slice(rest);
         quotes.push(marking.take(u8x64::from_slice(simd, &last))?);
+        if steps.len().is_multiple_of(64) {
+            wide.push(0);
+        }
+        if let Some(word) = wide.last_mut() {
+            *word |= (marking.wide >> 63) << (steps.len() % 64);
+        }
     }
-    Some(Seen { escape: marking.slashes != 0, unicode: marking.unicode, wide: marking.wide != 0 })
+    let wide = wide.iter().any(|word| *word != 0);
+    Some(Seen { escape: marking.slashes != 0, unicode: marking.unicode, wide })
+}
+
+/// Whether `bytes` are text, of whose steps those marked hold anything beyond ASCII: most text has little of that.
+fn is_text(bytes: &[u8], wide: &[u64]) -> bool {
+    let text = |steps: &Range<usize>| {
+        let steps = steps.start * STEP..bytes.len().min(steps.end * STEP);
+        simdutf8::basic::from_utf8(&bytes[steps]).is_ok()
+    };
+    // A character that reaches into the next step has marked that too.
+    let mut run = 0..0;
+    for (nth, word) in wide.iter().enumerate().filter(|(_, word)| **word != 0) {
+        let first = nth * 64 + word.trailing_zeros() as usize;
+        if first > run.end {
+            if !text(&run) {
+                return false;
+            }
+            run.start = first;
+        }
+        run.end = nth * 64 + 64 - word.leading_zeros() as usize;
+    }
+    text(&run)
 }
 
 /// The state between one step and the next.
@@ -364,6 +401,7 @@ struct Marking<'a> {
     /// All steps before, one laid over the other: an odd number of quotes means that a string is open.
     before: u64,
     slashes: u64,
+    /// Which of the last 64 steps hold anything beyond ASCII, the newest in the highest bit.
     wide: u64,
     unicode: bool,
 }
@@ -378,7 +416,8 @@ impl Marking<'_> {
         let (codes, escaped) = escapes(slashes, self.escaped);
         self.escaped = escaped;
         self.slashes |= slashes;
-        self.wide |= step.simd_ge(0x80).to_bitmask();
+        let wide = step.simd_ge(0x80).to_bitmask() != 0;
+        self.wide = self.wide >> 1 | u64::from(wide) << 63;
         let rare = codes & !(quotes | slashes | equal(b'n') | equal(b't'));
         if rare != 0 {
             self.check(rare)?;
@@ -507,6 +546,22 @@ mod tests {
         fn bytes_that_are_no_text_are_not_taken(text in prop::collection::vec(any::<u8>(), 0..90)) {
             let text = [b"\"", text.as_slice(), b"\""].concat();
             prop_assert_eq!(scanned(&text), parsed(&text));
+        }
+
+        #[test]
+        fn what_is_no_text_is_found_wherever_it_stands(
+            pieces in prop::collection::vec((0..6000_usize, 0..6_usize), 1..5),
+        ) {
+            // Rows of letters over many steps, with one character or a part of one between.
+            let wide: [&[u8]; 6] = ["é".as_bytes(), "🦀".as_bytes(), "ü€".as_bytes(), b"", b"\xC3", b"\x80"];
+            let mut text = b"\"".to_vec();
+            for (letters, piece) in pieces {
+                text.resize(text.len() + letters, b'x');
+                text.extend_from_slice(wide[piece]);
+            }
+            text.push(b'"');
+            let whole = std::str::from_utf8(&text).is_ok();
+            prop_assert_eq!(scanned(&text).is_some(), whole);
         }
     }
 
