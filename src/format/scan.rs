@@ -65,8 +65,8 @@ struct Seen {
     escape: bool,
     /// An escape that names a character by its number.
     unicode: bool,
-    /// Anything beyond ASCII.
-    wide: bool,
+    /// How many steps hold anything beyond ASCII.
+    wide: usize,
 }
 
 /// Nothing if the key with that number came before in its object: which of two counts is for `serde_json` to judge.
@@ -84,12 +84,21 @@ impl<'a, 'm> Scan<'a, 'm> {
         let (quotes, wide) = (&mut marks.quotes, &mut marks.wide);
         let seen = dispatch!(level, simd => mark(simd, bytes, quotes, wide));
         // What is beyond ASCII may stand in strings only, so that it does not matter where the line is no text.
-        let seen = seen.filter(|seen| !seen.wide || is_text(bytes, wide));
+        let mut whole = None;
+        let seen = seen.filter(|seen| match seen.wide {
+            0 => true,
+            // Where much is, all of it is looked into at once, as it will have to be in any case.
+            wide if wide * 4 > bytes.len() / STEP => {
+                whole = simdutf8::basic::from_utf8(bytes).ok();
+                whole.is_some()
+            }
+            _ => is_text(bytes, &marks.wide),
+        });
         #[cfg(test)]
         let seen = seen.filter(|_| !tests::BLIND.get());
         let bytes = if seen.is_some() { bytes } else { b"" };
         marks.plain = seen.is_some_and(|seen| !seen.unicode);
-        Self { bytes, at: 0, quotes: &marks.quotes, seen: seen.unwrap_or_default(), whole: None }
+        Self { bytes, at: 0, quotes: &marks.quotes, seen: seen.unwrap_or_default(), whole }
     }
 
     /// A part of the line as text.
@@ -366,7 +375,7 @@ fn mark<S: Simd>(
             *word |= (marking.wide >> 63) << (steps.len() % 64);
         }
     }
-    let wide = wide.iter().any(|word| *word != 0);
+    let wide = wide.iter().map(|word| word.count_ones() as usize).sum();
     Some(Seen { escape: marking.slashes != 0, unicode: marking.unicode, wide })
 }
 
