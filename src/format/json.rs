@@ -40,6 +40,12 @@ impl<'a> Raw<'a> {
     }
 }
 
+impl AsRef<[u8]> for Raw<'_> {
+    fn as_ref(&self) -> &[u8] {
+        self.0.as_bytes()
+    }
+}
+
 impl Serialize for Raw<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let raw: &RawValue = serde_json::from_str(self.0).map_err(serde::ser::Error::custom)?;
@@ -82,8 +88,8 @@ fn usual(text: &[u8]) -> Option<DateTime<Utc>> {
 
 /// Where a value stands in its line; nowhere when it is missing.
 #[must_use]
-pub fn place(line: Line<'_>, raw: Option<Raw<'_>>) -> Place {
-    raw.map_or(Place::default(), |raw| line.span(raw.get().as_bytes()).into())
+pub fn place(line: Line<'_>, value: Option<impl AsRef<[u8]>>) -> Place {
+    value.map_or(Place::default(), |value| line.span(value.as_ref()).into())
 }
 
 /// The bytes of `line` that `raw` was read from.

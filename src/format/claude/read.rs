@@ -439,9 +439,7 @@ fn user(
         facts.state(number, Fact::Awaited);
         return facts.state(number, said);
     }
-    let body = message.body();
-    let listed = || body.map(|raw| wire::unfold(raw.get().as_bytes()).text).unwrap_or_default();
-    let words = text(body).unwrap_or_else(|| listed().into());
+    let words = message.words();
     let echo = ECHOES.iter().any(|echo| words.trim_start().starts_with(echo));
     let summary = is_true(record.is_compact_summary);
     if summary {
@@ -504,7 +502,7 @@ fn assistant(
     let calls = blocks.iter().filter(|block| is(block.kind, "tool_use"));
     let calls: Vec<Cow<'_, str>> = calls.filter_map(|block| text(block.id)).collect();
     let spoken = blocks.last().is_some_and(|block| is(block.kind, "text"))
-        || message.body().is_some_and(|raw| raw.get().starts_with('"'));
+        || message.body().is_some_and(|body| body.starts_with(b"\""));
     let ending = match text(message.stop_reason).as_deref() {
         Some("tool_use" | "pause_turn") => None,
         Some(_) => Some(Ending::Completed),

@@ -105,14 +105,25 @@ pub(super) struct Message<'a> {
 
 impl<'a> Message<'a> {
     /// The value that the model sees.
-    pub fn body(&self) -> Option<Raw<'a>> {
-        self.content.as_ref().map(Parsed::raw)
+    pub fn body(&self) -> Option<&'a [u8]> {
+        self.content.as_ref().map(Parsed::bytes)
+    }
+
+    /// The same as text.
+    fn raw(&self) -> Option<Raw<'a>> {
+        std::str::from_utf8(self.body()?).ok().map(Raw::scanned)
+    }
+
+    /// The words in it.
+    pub fn words(&self) -> Cow<'a, str> {
+        let listed = || self.body().map(|body| unfold(body).text).unwrap_or_default();
+        text(self.raw()).unwrap_or_else(|| listed().into())
     }
 
     /// The blocks of it, none for a string.
     pub fn blocks(&self) -> Cow<'_, [Block<'a>]> {
         let known = self.content.as_ref().and_then(|content| content.value.as_deref());
-        known.map_or_else(|| blocks(self.body()).into(), Cow::Borrowed)
+        known.map_or_else(|| blocks(self.raw()).into(), Cow::Borrowed)
     }
 }
 

@@ -335,7 +335,7 @@ fn record_seed(facts: &Facts) -> Option<u64> {
 fn note_prompt(message: &wire::Message<'_>, facts: &mut Facts) {
     let person = message.source.as_ref().is_some_and(|source| kind_is(source, "user"));
     if person && facts.first_prompt.is_none() {
-        let text = wire::unfold(message.content.raw().get().as_bytes()).text;
+        let text = wire::unfold(message.content.bytes()).text;
         facts.first_prompt = Some(text).filter(|text| !text.trim().is_empty());
     }
 }
@@ -408,7 +408,7 @@ fn say(
     {
         facts.state(at, Fact::Compacted { kept: None });
     }
-    facts.state(at, Fact::Said(role, place(line, Some(message.content.raw()))));
+    facts.state(at, Fact::Said(role, place(line, Some(message.content.bytes()))));
     Ok(replaces)
 }
 

@@ -211,7 +211,7 @@ impl PiReader {
             let system: wire::Message<'_> = system;
             facts.state(
                 number,
-                Fact::Said(Role::System, place(line, system.content.as_ref().map(Parsed::raw))),
+                Fact::Said(Role::System, place(line, system.content.as_ref().map(Parsed::bytes))),
             );
             prompt(line, &system, facts);
         }
@@ -227,15 +227,15 @@ impl PiReader {
         facts: &mut Facts,
     ) {
         let number = json::index(line);
-        let body = place(line, message.content.as_ref().map(Parsed::raw));
+        let body = place(line, message.content.as_ref().map(Parsed::bytes));
         let role = message.role.0.as_ref();
         match role {
             "user" => {
                 facts.state(number, Fact::Prompted);
                 facts.state(number, Fact::Said(Role::User, body));
                 if facts.first_prompt.is_none() {
-                    let content = message.content.as_ref().map(Parsed::raw);
-                    let text = content.map(|raw| wire::unfold(raw.get().as_bytes()).text);
+                    let content = message.content.as_ref().map(Parsed::bytes);
+                    let text = content.map(|body| wire::unfold(body).text);
                     facts.first_prompt = text.filter(|text| !text.trim().is_empty());
                 }
             }
@@ -275,7 +275,7 @@ impl PiReader {
                 // Command and output are what counts; they stand in the message, beside each other.
                 facts.state(
                     number,
-                    Fact::Said(Role::User, place(line, entry.message.as_ref().map(Parsed::raw))),
+                    Fact::Said(Role::User, place(line, entry.message.as_ref().map(Parsed::bytes))),
                 );
                 if wire::is_true(message.exclude_from_context) {
                     facts.state(number, Fact::Unsent);

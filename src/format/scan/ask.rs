@@ -49,18 +49,19 @@ impl<'de: 'a, 'a> Deserialize<'de> for Raw<'a> {
     }
 }
 
-/// A value as it stands, and what it says if it has the shape of a `T`.
+/// Where a value stands, and what it says if it has the shape of a `T`.
 #[derive(Clone, Copy, Debug)]
 pub struct Parsed<'a, T> {
-    raw: Raw<'a>,
+    /// No text, because nobody has looked into it for being one.
+    bytes: &'a [u8],
     /// What it says.
     pub value: Option<T>,
 }
 
 impl<'a, T> Parsed<'a, T> {
     /// The value as it stands.
-    pub fn raw(&self) -> Raw<'a> {
-        self.raw
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
     }
 }
 
@@ -69,7 +70,7 @@ impl<'de: 'a, 'a, T: Deserialize<'de>> Deserialize<'de> for Parsed<'a, T> {
         struct Both<T>(PhantomData<T>);
 
         impl<'de, T: Deserialize<'de>> Visitor<'de> for Both<T> {
-            type Value = (Option<T>, Raw<'de>);
+            type Value = (Option<T>, &'de [u8]);
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("any value")
@@ -79,19 +80,19 @@ impl<'de: 'a, 'a, T: Deserialize<'de>> Deserialize<'de> for Parsed<'a, T> {
                 self,
                 deserializer: D,
             ) -> Result<Self::Value, D::Error> {
-                let raw = Raw::deserialize(deserializer)?;
-                Ok((read(raw.get().as_bytes()).ok(), raw))
+                let bytes = Raw::deserialize(deserializer)?.get().as_bytes();
+                Ok((read(bytes).ok(), bytes))
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut both: A) -> Result<Self::Value, A::Error> {
                 let value = both.next_element()?;
-                let raw = both.next_element()?.ok_or_else(|| Error::custom("no value"))?;
-                Ok((value, Raw::scanned(raw)))
+                let bytes = both.next_element()?.ok_or_else(|| Error::custom("no value"))?;
+                Ok((value, bytes))
             }
         }
 
-        let (value, raw) = deserializer.deserialize_newtype_struct(PARSED, Both(PhantomData))?;
-        Ok(Self { raw, value })
+        let (value, bytes) = deserializer.deserialize_newtype_struct(PARSED, Both(PhantomData))?;
+        Ok(Self { bytes, value })
     }
 }
 

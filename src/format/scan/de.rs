@@ -238,8 +238,8 @@ impl<'a> SeqAccess<'a> for Both<'_, 'a, '_> {
     fn next_element_seed<T: DeserializeSeed<'a>>(&mut self, seed: T) -> Result<Option<T::Value>> {
         self.parts += 1;
         if self.parts > 1 {
-            let raw = self.scan.part(self.start..self.scan.at).ok_or(Refused::Line)?;
-            return seed.deserialize(de::value::BorrowedStrDeserializer::new(raw)).map(Some);
+            let bytes = &self.scan.bytes[self.start..self.scan.at];
+            return seed.deserialize(de::value::BorrowedBytesDeserializer::new(bytes)).map(Some);
         }
         match seed.deserialize(Value(self.scan)) {
             // What a scan takes is what `serde_json` takes, so that this would find no value either.
