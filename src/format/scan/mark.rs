@@ -1,0 +1,192 @@
+//! The first pass over a line: where its strings begin and end, and whether it is text.
+
+use std::ops::Range;
+
+use fearless_simd::{Level, dispatch, prelude::*, u8x64};
+
+/// How many bytes are looked at together.
+pub(super) const STEP: usize = 64;
+
+/// Where the strings of a line begin and end: a bit for each byte. Kept from line to line for its memory, and for what it
+/// tells of the line marked last.
+#[derive(Debug, Default)]
+pub struct Marks {
+    pub(super) quotes: Vec<u64>,
+    wide: Vec<u64>,
+    pub(super) plain: bool,
+}
+
+impl Marks {
+    /// Whether the line marked last is known to name no character by its number.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.plain
+    }
+
+    /// Forgets the line marked last: the next one is read in another way.
+    pub fn forget(&mut self) {
+        self.plain = false;
+    }
+
+    /// Marks `bytes`: what was seen in it, and all of it as text where it was looked into as a whole. Nothing if it is no
+    /// text, or holds what no string may hold.
+    pub(super) fn look<'a>(&mut self, bytes: &'a [u8]) -> Option<(Seen, Option<&'a str>)> {
+        let level = Level::new();
+        let (quotes, wide) = (&mut self.quotes, &mut self.wide);
+        let seen = dispatch!(level, simd => mark(simd, bytes, quotes, wide))?;
+        // What is beyond ASCII may stand in strings only, so that it does not matter where the line is no text.
+        if seen.wide * 4 > bytes.len() / STEP {
+            // Where much is, all of it is looked into at once, as it will have to be in any case.
+            return Some((seen, Some(simdutf8::basic::from_utf8(bytes).ok()?)));
+        }
+        (seen.wide == 0 || is_text(bytes, &self.wide)).then_some((seen, None))
+    }
+}
+
+/// What was seen in a line when its strings were marked.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Seen {
+    /// A backslash.
+    pub escape: bool,
+    /// An escape that names a character by its number.
+    pub unicode: bool,
+    /// How many steps hold anything beyond ASCII.
+    wide: usize,
+}
+
+/// Marks the quotes of `bytes` that begin or end a string, and the steps that hold anything beyond ASCII. Nothing if there
+/// is something in it that no string may hold: a control character, or an escape that is none.
+#[expect(clippy::inline_always, reason = "only what is inlined uses the registers asked for")]
+#[inline(always)]
+fn mark<S: Simd>(
+    simd: S,
+    bytes: &[u8],
+    quotes: &mut Vec<u64>,
+    wide: &mut Vec<u64>,
+) -> Option<Seen> {
+    let mut marking = Marking { bytes, ..Marking::default() };
+    let (steps, rest) = bytes.as_chunks::<STEP>();
+    quotes.clear();
+    quotes.reserve(steps.len() + 1);
+    wide.clear();
+    for steps in steps.chunks(64) {
+        for step in steps {
+            quotes.push(marking.take(u8x64::from_slice(simd, step))?);
+        }
+        wide.push(marking.wide >> (64 - steps.len()));
+    }
+    if !rest.is_empty() {
+        let mut last = [b' '; STEP];
+        last[..rest.len()].copy_from_slice(rest);
+        quotes.push(marking.take(u8x64::from_slice(simd, &last))?);
+        if steps.len().is_multiple_of(64) {
+            wide.push(0);
+        }
+        if let Some(word) = wide.last_mut() {
+            *word |= (marking.wide >> 63) << (steps.len() % 64);
+        }
+    }
+    let wide = wide.iter().map(|word| word.count_ones() as usize).sum();
+    Some(Seen { escape: marking.slashes != 0, unicode: marking.unicode, wide })
+}
+
+/// Whether `bytes` are text, of whose steps those marked hold anything beyond ASCII: most text has little of that.
+fn is_text(bytes: &[u8], wide: &[u64]) -> bool {
+    let text = |steps: &Range<usize>| {
+        let steps = steps.start * STEP..bytes.len().min(steps.end * STEP);
+        simdutf8::basic::from_utf8(&bytes[steps]).is_ok()
+    };
+    // A character that reaches into the next step has marked that too.
+    let mut run = 0..0;
+    for (nth, word) in wide.iter().enumerate().filter(|(_, word)| **word != 0) {
+        let first = nth * 64 + word.trailing_zeros() as usize;
+        if first > run.end {
+            if !text(&run) {
+                return false;
+            }
+            run.start = first;
+        }
+        run.end = nth * 64 + 64 - word.leading_zeros() as usize;
+    }
+    text(&run)
+}
+
+/// The state between one step and the next.
+#[derive(Default)]
+struct Marking<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    /// Whether the first byte of the step is escaped.
+    escaped: bool,
+    /// All steps before, one laid over the other: an odd number of quotes means that a string is open.
+    before: u64,
+    slashes: u64,
+    /// Which of the last 64 steps hold anything beyond ASCII, the newest in the highest bit.
+    wide: u64,
+    unicode: bool,
+}
+
+impl Marking<'_> {
+    #[expect(clippy::inline_always, reason = "only what is inlined uses the registers asked for")]
+    #[inline(always)]
+    fn take<S: Simd>(&mut self, step: u8x64<S>) -> Option<u64> {
+        // Nearly all is done without asking whether there is need: text is too mixed for such questions to be guessed.
+        let equal = |byte: u8| step.simd_eq(byte).to_bitmask();
+        let (quotes, slashes) = (equal(b'"'), equal(b'\\'));
+        let (codes, escaped) = escapes(slashes, self.escaped);
+        self.escaped = escaped;
+        self.slashes |= slashes;
+        let wide = step.simd_ge(0x80).to_bitmask() != 0;
+        self.wide = self.wide >> 1 | u64::from(wide) << 63;
+        let rare = codes & !(quotes | slashes | equal(b'n') | equal(b't'));
+        if rare != 0 {
+            self.check(rare)?;
+        }
+        let quotes = quotes & !codes;
+        let control = step.simd_lt(0x20).to_bitmask();
+        if control != 0 && control & self.inside(quotes) != 0 {
+            return None;
+        }
+        self.before ^= quotes;
+        self.at += STEP;
+        Some(quotes)
+    }
+
+    /// The bytes of the step that stand in strings.
+    fn inside(&self, quotes: u64) -> u64 {
+        let open = u64::from(self.before.count_ones() % 2);
+        let turns = [1, 2, 4, 8, 16, 32].into_iter();
+        turns.fold(quotes ^ open, |mask, by| mask ^ mask << by)
+    }
+
+    /// Whether what stands behind backslashes, at the bits of `codes`, may stand there.
+    fn check(&mut self, mut codes: u64) -> Option<()> {
+        while codes != 0 {
+            let at = self.at + codes.trailing_zeros() as usize;
+            codes &= codes - 1;
+            match *self.bytes.get(at)? {
+                b'/' | b'b' | b'f' | b'r' => {}
+                b'u' => {
+                    let digits = self.bytes.get(at + 1..at + 5)?;
+                    if !digits.iter().all(u8::is_ascii_hexdigit) {
+                        return None;
+                    }
+                    self.unicode = true;
+                }
+                _ => return None,
+            }
+        }
+        Some(())
+    }
+}
+
+/// Which bytes stand behind a backslash that is none itself, and whether the first byte of the next step does.
+/// (The carry of a subtraction runs through a row of backslashes and tells odd from even.)
+#[inline]
+fn escapes(slashes: u64, first: bool) -> (u64, bool) {
+    const ODD: u64 = 0xAAAA_AAAA_AAAA_AAAA;
+    let first = u64::from(first);
+    let starts = slashes & !first;
+    let codes = ((starts << 1) | ODD).wrapping_sub(starts) ^ ODD;
+    (codes ^ (slashes | first), (codes & slashes) >> (STEP - 1) != 0)
+}
