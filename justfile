@@ -50,10 +50,10 @@ start runs="100":
     cargo build --release
     benches/start.sh target/release/sessctl {{runs}}
 
-# CPU and memory of a fork beside those of cp, as ratios of one run
-ratios size="256":
+# CPU and memory of fork, merge and replay beside those of cp, as ratios of one run; a line of that many megabytes in each
+ratios size="256" longest="0":
     cargo build --release
-    benches/ratios.sh target/release/sessctl {{size}}
+    benches/ratios.sh target/release/sessctl {{size}} {{longest}}
 
 # CPU and memory of usage over a home, beside a byte filter's (rg, else grep)
 usage size="1024":

@@ -1,38 +1,16 @@
 #!/usr/bin/env bash
-# CPU of fork, replay and usage beside that of `cp` on the same log, and their peak memory: ratios of one run, since
-# machines are shared and noisy.
-#   benches/ratios.sh BINARY [MEGABYTES]
+# CPU of fork, merge, replay and usage beside that of `cp` on the same log, and their peak memory beside what is allowed:
+# 32 MiB, three times the longest line, 160 bytes a line. Ratios of one run, since machines are shared and noisy.
+#   benches/ratios.sh BINARY [MEGABYTES [LONGEST]]
+# LONGEST is one line of so many megabytes in the logs of pi, DSH and Claude Code.
 set -eu
-bin=$(readlink -f "$1"); size=${2:-256}
+bin=$(readlink -f "$1"); size=${2:-256}; longest=${3:-0}; here=$(readlink -f "$(dirname "$0")")
 work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
 export HOME=$work SESSCTL_STATE_DIR=$work/state
 
-python3 - "$work/big.jsonl" "$size" <<'PY'
-import json, sys
-path, size = sys.argv[1], int(sys.argv[2]) << 20
-text = "The quick brown fox jumps over the lazy dog. " * 20
-usage = {"input": 10, "output": 5, "cacheRead": 3, "cacheWrite": 2, "totalTokens": 20, "cost": {"total": 0.001}}
-with open(path, "w") as out:
-    out.write('{"type":"session","version":3,"id":"01a2281b-0000-7000-8000-000000000001","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/tmp"}\n')
-    parent, nth = None, 0
-    def add(message):
-        global parent, nth
-        nth += 1
-        entry = {"type": "message", "id": "%08x" % nth, "parentId": parent, "timestamp": "2026-01-01T00:00:01.000Z", "message": message}
-        parent = entry["id"]
-        out.write(json.dumps(entry, separators=(",", ":")) + "\n")
-    while out.tell() < size:
-        add({"role": "user", "content": [{"type": "text", "text": text}], "timestamp": 1})
-        add({"role": "assistant", "content": [{"type": "text", "text": text}, {"type": "toolCall", "id": "c%d" % nth, "name": "bash", "arguments": {"command": text}}], "provider": "p", "model": "m", "usage": usage, "stopReason": "toolUse", "timestamp": nth})
-        add({"role": "toolResult", "toolCallId": "c%d" % (nth - 1), "toolName": "bash", "content": [{"type": "text", "text": text * 3}], "isError": False, "timestamp": 1})
-        add({"role": "assistant", "content": [{"type": "text", "text": text}], "provider": "p", "model": "m", "usage": usage, "stopReason": "stop", "timestamp": nth})
-PY
-python3 "$(dirname "$0")/rollout.py" "$work/rollout.jsonl" "$size"
-python3 "$(dirname "$0")/rollout.py" "$work/escapes.jsonl" "$size" escapes
-
-python3 - "$bin" "$work" <<'PY'
-import os, sys
-bin, work = sys.argv[1], sys.argv[2]
+python3 - "$bin" "$work" "$here" "$size" "$longest" <<'PY'
+import os, subprocess, sys
+bin, work, here, size, longest = sys.argv[1:]
 def run(*argv):
     pid = os.fork()
     if pid == 0:
@@ -50,22 +28,33 @@ def best(out, *argv):
             os.remove(out)
         return used
     return min(once() for _ in range(5))
-out = work + "/out.jsonl"
-verbs = [("fork", out, ("fork", "--out", out)),
-         ("replay --hash", None, ("replay", "--hash")),
-         ("replay --check", None, ("replay", "--check")),
-         ("usage --own", None, ("usage", "--own"))]
-flatten = [("fork --flatten", out, ("fork", "--flatten", "--out", out))] + verbs[1:]
-for log, what, rows in [("big", "pi", verbs), ("rollout", "Codex, paginated", flatten), ("escapes", "Codex, paginated, many escapes", flatten)]:
-    log = "%s/%s.jsonl" % (work, log)
-    lines = longest = 0
+long, rollout = [sys.executable, here + "/long.py"], [sys.executable, here + "/rollout.py"]
+log, out, side = work + "/log.jsonl", work + "/out.jsonl", work + "/side.jsonl"
+flatten = ("--flatten",)
+for what, made, flags in [
+        ("pi", [*long, "pi", log, size, longest], ()),
+        ("DSH", [*long, "dsh", log, size, longest], ()),
+        ("Claude Code", [*long, "claude", log, size, longest], ()),
+        ("Codex, paginated", [*rollout, log, size], flatten),
+        ("Codex, paginated, many escapes", [*rollout, log, size, "escapes"], flatten)]:
+    subprocess.check_call(made)
+    lines = most = 0
     with open(log, "rb") as text:
         for line in text:
-            lines, longest = lines + 1, max(longest, len(line))
-    allowed = 32 * 1024 + (3 * longest + 160 * lines) // 1024
+            lines, most = lines + 1, max(most, len(line))
+    allowed = 32 * 1024 + (3 * most + 160 * lines) // 1024
     base, _ = best(out, "cp", "--reflink=never", log, out)
     print("%s: %d MiB, %d lines; allowed memory %d KiB; cp %.3f CPU s" % (what, os.path.getsize(log) >> 20, lines, allowed, base))
-    for name, made, argv in rows:
-        cpu, memory = best(made, bin, argv[0], log, *argv[1:])
-        print("%-16s %6.3f CPU s  %5.1f x cp  %8d KiB %s" % (name, cpu, cpu / base, memory, "" if memory <= allowed else "OVER"))
+    def tell(name, used):
+        cpu, memory = used
+        over = "" if memory <= allowed else "OVER"
+        print("  %-16s %6.3f CPU s  %5.1f x cp  %8d KiB %s" % (name, cpu, cpu / base, memory, over), flush=True)
+    tell(" ".join(("fork",) + flags), best(out, bin, "fork", log, *flags, "--out", out))
+    tell("replay --hash", best(None, bin, "replay", log, "--hash"))
+    tell("replay --check", best(None, bin, "replay", log, "--check"))
+    tell("usage --own", best(None, bin, "usage", log, "--own"))
+    # It changes the log, so that it comes last.
+    run(bin, "side", log, "--out", side)
+    tell("merge", run(bin, "merge", side, "--into", log, "--note", "A note."))
+    os.remove(side)
 PY

@@ -2,6 +2,7 @@
 //! and what cannot be read as it was written is named.
 
 use std::{
+    cell::Cell,
     io::Cursor,
     panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
@@ -31,22 +32,31 @@ const LARGEST: usize = 64 * 1024;
 /// A megabyte is read within that.
 const A_SECOND: Duration = Duration::from_secs(1);
 
+thread_local! {
+    /// Whether what panics here is told in the table.
+    static TOLD: Cell<bool> = const { Cell::new(false) };
+}
+
 pub fn run(form: Form) -> Vec<Row> {
-    // What panics is told in the table, once.
-    std::panic::set_hook(Box::new(|_| {}));
+    let tells = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if !TOLD.get() {
+            tells(panic);
+        }
+    }));
     let logs = logs();
-    let table = vec![
-        cut_anywhere(&logs, form),
-        mutants("claude-code", &logs, form),
-        mutants("codex", &logs, form),
-        mutants("dsh", &logs, form),
-        mutants("pi", &logs, form),
-        mutants("prime", &logs, form),
-        frames(form),
-        snapshots(form),
-    ];
+    let clients = ["claude-code", "codex", "dsh", "pi", "prime"];
+    let mut table = vec![told(cut_anywhere(&logs, form))];
+    table.extend(clients.map(|client| told(mutants(client, &logs, form))));
+    table.extend([told(frames(form)), told(snapshots(form))]);
     let _ = std::panic::take_hook();
     table
+}
+
+/// A row, which is told as soon as it is there: the next one may take long.
+fn told(row: Row) -> Row {
+    println!("{}: {} runs, {} losses", row.attack, row.runs, row.losses.len());
+    row
 }
 
 /// A log that is to be damaged.
@@ -89,7 +99,9 @@ struct Seen {
 /// Reads `bytes` to the end: facts, path, turns, messages, usage.
 fn see(bytes: &[u8], forks: bool) -> Result<Seen, String> {
     let began = Instant::now();
+    TOLD.set(true);
     let seen = catch_unwind(AssertUnwindSafe(|| seen(bytes, forks)));
+    TOLD.set(false);
     let seen = seen.map_err(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
         let text = text.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string));
