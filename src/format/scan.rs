@@ -117,6 +117,23 @@ impl<'a, 'm> Scan<'a, 'm> {
         Some(null)
     }
 
+    /// A whole number of few digits; nothing where the value is `null`. Others are for `serde` to judge.
+    #[inline]
+    pub fn whole_number(&mut self) -> Option<Option<u64>> {
+        if self.is_null()? {
+            return Some(None);
+        }
+        let digits = &self.bytes[self.at..];
+        let len = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let (digits, rest) = digits.split_at(len);
+        let whole = (1..20).contains(&len) && (len == 1 || digits[0] != b'0');
+        if !whole || matches!(rest.first(), Some(b'.' | b'e' | b'E')) {
+            return None;
+        }
+        self.at += len;
+        Some(Some(digits.iter().fold(0, |sum, digit| sum * 10 + u64::from(digit - b'0'))))
+    }
+
     /// What was not read yet, behind blanks.
     pub fn rest(&mut self) -> &'a [u8] {
         self.next();

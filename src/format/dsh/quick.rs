@@ -20,19 +20,19 @@ pub(super) fn event<'a>(bytes: &'a [u8], marks: &mut Marks) -> Option<(Event<'a>
                 0
             }
             b"seq" => {
-                event.seq = scan.typed()?;
+                event.seq = scan.whole_number()?;
                 1
             }
             b"time" => {
-                event.time = scan.typed()?;
+                event.time = scan.whole_number()?.map(i64::try_from).transpose().ok()?;
                 2
             }
             b"seq0" => {
-                event.seq0 = scan.typed()?;
+                event.seq0 = scan.whole_number()?;
                 3
             }
             b"time0" => {
-                event.time0 = scan.typed()?;
+                event.time0 = scan.whole_number()?.map(i64::try_from).transpose().ok()?;
                 4
             }
             b"data" if seen & 1 != 0 => {
