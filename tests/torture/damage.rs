@@ -56,6 +56,7 @@ pub fn run(form: Form) -> Vec<Row> {
 /// A row, which is told as soon as it is there: the next one may take long.
 fn told(row: Row) -> Row {
     println!("{}: {} runs, {} losses", row.attack, row.runs, row.losses.len());
+    row.losses.iter().take(5).for_each(|loss| println!("LOSS {loss}"));
     row
 }
 
@@ -235,6 +236,9 @@ fn cut_anywhere(logs: &[Victim], form: Form) -> Row {
 
 /// One of the things that disks, editors and two writers do to a file; what it was.
 fn damage(bytes: &mut Vec<u8>, random: &mut Random) -> &'static str {
+    if bytes.is_empty() {
+        return "nothing left"; // An earlier damage took it all.
+    }
     let at = random.below(bytes.len());
     let some = |random: &mut Random, most: usize| 1 + random.below(most);
     let lines = |bytes: &[u8]| {
