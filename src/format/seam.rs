@@ -333,6 +333,8 @@ pub enum Adopted {
 pub trait Rewire {
     /// `id` if it is kept, else its nearest kept ancestor.
     fn parent(&self, id: Id) -> Option<Id>;
+    /// The kept record that stands before `id` on the path.
+    fn before(&self, id: Id) -> Option<Id>;
     /// `id` if it is kept, else the next record of the path that is.
     fn successor(&self, id: Id) -> Option<Id>;
     /// The last record that is kept.

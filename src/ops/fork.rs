@@ -280,6 +280,10 @@ impl Rewire for Kept {
             return Some(id);
         }
         // The path is a chain, so that an ancestor stands before. What is no record of it has no place in the child.
+        self.before(id)
+    }
+
+    fn before(&self, id: Id) -> Option<Id> {
         let at = self.position(id)?;
         self.path[..at].iter().rev().find(|(_, kept)| *kept).map(|(id, _)| *id)
     }

@@ -407,3 +407,37 @@ fn a_title_is_no_record_that_the_parent_has() {
         ids.map(|record| record["id"].to_string()).collect();
     assert_eq!(ids.len(), child.lines().count(), "each record has an id of its own");
 }
+
+#[test]
+fn a_part_of_an_answer_that_hangs_nowhere_stays_a_part_of_it() {
+    let home = Home::new();
+    let session = "44444444-4444-4444-8444-0000000000aa";
+    let id = |nth: u32| format!("55555555-5555-4555-8555-{nth:012}");
+    let line = |kind: &str, nth: u32, parent: Option<u32>, message: serde_json::Value| {
+        let record = serde_json::json!({"parentUuid": parent.map(id), "isSidechain": false, "type": kind, "message": message,
+            "uuid": id(nth), "timestamp": format!("2026-11-29T16:00:0{nth}.000Z"), "cwd": "/work", "sessionId": session,
+            "version": "2.1.260"});
+        record.to_string()
+    };
+    let part = |text: &str| {
+        serde_json::json!({"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "stop_reason": "end_turn",
+            "content": [{"type": "text", "text": text}], "usage": {"input_tokens": 1, "output_tokens": 1}})
+    };
+    let lines = [
+        line("user", 1, None, serde_json::json!({"role": "user", "content": "Hello?"})),
+        line("assistant", 2, Some(7), part("The second part.")), // what it hung off is gone
+        line("assistant", 3, Some(1), part("The first part.")),
+    ];
+    let path = home.path(&format!(".claude/projects/-work/{session}.jsonl"));
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(&path, format!("{}\n", lines.join("\n"))).unwrap();
+    let texts = |session: &str| {
+        let report = home.report(0, &["replay", "--view", "messages", session]);
+        let rows = report["rows"].as_array().unwrap().clone();
+        rows.iter().map(|row| text(&row["text"]).to_owned()).collect::<Vec<_>>()
+    };
+    let said = texts(session);
+    assert_eq!(said, ["Hello?", "The first part.", "The second part."]);
+    let child = home.report(0, &["fork", session]);
+    assert_eq!(texts(text(&child["child"]["id"])), said);
+}

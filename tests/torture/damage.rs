@@ -315,11 +315,11 @@ fn damage(bytes: &mut Vec<u8>, random: &mut Random) -> &'static str {
 
 /// Whether every line that holds anything is JSON.
 fn is_json(bytes: &[u8]) -> bool {
-    let mut lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
-    lines.all(|line| {
-        let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
-        serde_json::from_slice::<serde::de::IgnoredAny>(line).is_ok()
-    })
+    const BOM: &[u8] = b"\xef\xbb\xbf"; // told as what it is
+    let lines = bytes.split(|byte| *byte == b'\n');
+    let lines = lines.map(|line| line.strip_prefix(BOM).unwrap_or(line));
+    let mut lines = lines.filter(|line| !line.trim_ascii().is_empty());
+    lines.all(|line| serde_json::from_slice::<serde::de::IgnoredAny>(line).is_ok())
 }
 
 fn mutants(client: &'static str, logs: &[Victim], form: Form) -> Row {
@@ -327,7 +327,10 @@ fn mutants(client: &'static str, logs: &[Victim], form: Form) -> Row {
     let logs: Vec<&Victim> =
         logs.iter().filter(|log| log.client == client && log.bytes.len() < 24 * 1024).collect();
     assert!(!logs.is_empty(), "no log of {client}");
-    let rows = (0..wanted).into_par_iter().map(|nth| {
+    // One alone, by its number, to look into what it came to.
+    let one = std::env::var("SESSCTL_MUTANT").ok().and_then(|nth| nth.parse::<u64>().ok());
+    let numbers = one.map_or(0..wanted, |nth| nth..nth + 1);
+    let rows = numbers.into_par_iter().map(|nth| {
         let mut row = Row { runs: 1, hits: 1, ..Row::default() };
         let mut random = Random(nth * 2 + 1);
         let log = logs[random.below(logs.len())];
@@ -338,6 +341,10 @@ fn mutants(client: &'static str, logs: &[Victim], form: Form) -> Row {
             return row;
         }
         let told = || format!("{client} mutant {nth} ({}, {})", log.name, whats.join(", "));
+        if one.is_some() {
+            let path = std::env::temp_dir().join(format!("{client}-mutant-{nth}.jsonl"));
+            std::fs::write(&path, &bytes).expect("written");
+        }
         match see(&bytes, nth % 8 == 0) {
             Err(why) => row.lose(format!("{}: {why}", told())),
             Ok(seen) if seen.errors.is_empty() && !is_json(&bytes) => {

@@ -143,7 +143,9 @@ impl Writer for ClaudeWriter {
         let kept =
             |id| if rewire.keeps(id) { Some(reborn(&birth.id, facts.name(id))) } else { None };
         let mut copy = Copy::of(line, index, birth)?;
-        let new_parent = parent.and_then(|parent| rewire.parent(parent));
+        // A part of an answer whose own parent is not on the path follows the part before it there.
+        let follows = |parent| rewire.parent(parent).or_else(|| rewire.before(own));
+        let new_parent = parent.and_then(follows);
         let new_parent = new_parent.map(|id| reborn(&birth.id, facts.name(id)));
         copy.set("parentUuid", &json::line(&new_parent));
         if let Some(logical) = copy.fields.get("logicalParentUuid") {
