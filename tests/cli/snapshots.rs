@@ -66,3 +66,23 @@ fn a_snapshot_that_was_cut_or_changed_makes_no_child() {
     assert_eq!(report["code"], "VERSION_UNSUPPORTED");
     assert!(!home.path("c.jsonl").exists());
 }
+
+#[test]
+fn a_snapshot_with_a_number_twice_makes_no_child() {
+    let home = Home::new();
+    let name = "rollout-2026-11-29T16-25-56-01a22820-a1cd-78f0-a7db-aadcf675cf49.jsonl";
+    let folder = "sessions/2026/11/29";
+    let path = home
+        .copy(&format!("codex/fork-paginated/{folder}/{name}"), &format!(".codex/{folder}/{name}"));
+    home.report(0, &["snapshot", word(&path), "--out", "s.snap"]);
+    home.report(0, &["fork", "s.snap", "--out", "whole.jsonl"]);
+    let text = fs::read_to_string(home.path("s.snap")).unwrap();
+    assert!(text.contains(r#""ordinal":9,"#), "the fixture has so many lines");
+    // The messages are what they were, so that their hash is.
+    for (damaged, code) in [(r#""ordinal":8,"#, "SEQ_REPEAT"), (r#""ordinal":2,"#, "SEQ_BACK")] {
+        fs::write(home.path("s.snap"), text.replacen(r#""ordinal":9,"#, damaged, 1)).unwrap();
+        let refused = home.report(5, &["fork", "s.snap", "--out", "child.jsonl"]);
+        assert_eq!(refused["code"], code, "{refused}");
+        assert!(!home.path("child.jsonl").exists());
+    }
+}
