@@ -19,7 +19,9 @@ pub(super) fn check(log: &Log, facts: &Facts, name: &str) -> Result<Vec<Finding>
     let mut expected = 0u32;
     let mut before: Option<(u32, usize)> = None; // the last number and its line
     let mut stories = 1;
-    for stated in facts.all() {
+    // In front of what was taken out of a longer history stands a header from elsewhere in it.
+    let header = facts.header.as_ref().and_then(|header| header.line).filter(|_| log.is_excerpt());
+    for stated in facts.all().iter().filter(|stated| Some(stated.line) != header) {
         let line = stated.line as usize;
         let (first, count) = match stated.fact {
             Fact::Numbered { first, count } => (first, count),
