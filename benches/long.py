@@ -4,7 +4,8 @@
     benches/long.py CLIENT FILE [MEGABYTES [LONGEST]]
 
 Turns of a prompt, a call, its result (a median of about 3 KB, a few of 50 KB, an escape every few dozen bytes) and an
-answer. The result of one call in the middle has LONGEST megabytes. The same arguments give the same bytes.
+answer; answers of DSH are without the chunks they came in, so that its runtime does not open the log. The result of one call
+in the middle has LONGEST megabytes. The same arguments give the same bytes.
 """
 import json
 import math
