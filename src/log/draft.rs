@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Encoding, Log, frames};
+use super::{BLOCK, Encoding, Log, frames};
 use crate::error::{Error, Result};
 
 /// How much plain text goes into one frame of a compressed log.
@@ -24,9 +24,6 @@ const SAMPLE: u64 = 16;
 
 /// How much of the new lines is kept in memory.
 const HELD: usize = 4 * 1024 * 1024;
-
-/// What of them is put down is a multiple of this: see [`super::tee`].
-const ALIGNED: usize = 256 * 1024;
 
 /// One piece of a draft: whole lines with their line ends.
 #[derive(Clone, Debug)]
@@ -66,7 +63,8 @@ impl New {
 
     fn add(&mut self, bytes: &[u8]) {
         self.held.extend_from_slice(bytes);
-        let whole = self.held.len() - self.held.len() % ALIGNED;
+        // Whole blocks, for the reason that a tee has.
+        let whole = self.held.len() - self.held.len() % BLOCK;
         if self.held.len() >= HELD && self.put_away(whole).is_ok() {
             self.filed += whole as u64;
             self.held.drain(..whole);
@@ -84,9 +82,9 @@ impl New {
         let file = self.file.take().map_or_else(|| self.make(), Ok)?;
         let file = self.file.insert(file);
         file.write_all_at(&self.held[..len], self.filed)?;
-        let mut back = vec![0; ALIGNED];
+        let mut back = vec![0; BLOCK];
         file.read_exact_at(&mut back, self.filed)?;
-        if back == self.held[..ALIGNED] { Ok(()) } else { Err(io::ErrorKind::InvalidData.into()) }
+        if back == self.held[..BLOCK] { Ok(()) } else { Err(io::ErrorKind::InvalidData.into()) }
     }
 
     fn slice(&self, range: Range<u64>) -> Result<Cow<'_, [u8]>> {

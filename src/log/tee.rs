@@ -6,7 +6,7 @@ use rustix::fs::FallocateFlags;
 
 /// What is written at once begins and ends at multiples of this: systems keep it in one piece then, which costs a third
 /// less.
-pub(super) const STEP: u64 = 256 * 1024;
+const STEP: u64 = super::BLOCK as u64;
 
 /// One step in so many is read back.
 const SAMPLE: u64 = 32;
