@@ -13,7 +13,7 @@ use crate::{
     error::{Error, Result},
     fact::{Base, Carrier, Fact, Facts, Header, Id, Role},
     finding::{Code, Finding},
-    log::{Encoding, Line, Span},
+    log::{Encoding, Line, Reread, Span, Splice},
 };
 
 /// The first bytes of a log, cut at a line end where there is one: enough to tell whose it is.
@@ -323,8 +323,8 @@ pub struct Tip {
 pub enum Adopted {
     /// Copied as it stands.
     AsIs,
-    /// Copied with some values replaced; the whole line, without its end.
-    Spliced(Vec<u8>),
+    /// Copied with some values replaced.
+    Spliced(Splice),
     /// Left out.
     Dropped,
 }
@@ -366,14 +366,9 @@ pub trait Writer {
         false
     }
 
-    /// What becomes of line `index` of the parent, which is on the path and before the boundary; `read` gives its bytes
+    /// What becomes of line `index` of the parent, which is on the path and before the boundary; `lines` give its bytes
     /// to those that need them.
-    fn adopt(
-        &self,
-        index: u32,
-        read: &dyn Fn() -> Result<Vec<u8>>,
-        context: Context<'_>,
-    ) -> Result<Adopted>;
+    fn adopt(&self, index: u32, lines: &mut Reread<'_>, context: Context<'_>) -> Result<Adopted>;
 
     /// What stands right behind the seed.
     fn seal(&self, tip: &mut Tip, context: Context<'_>) -> Vec<Vec<u8>>;

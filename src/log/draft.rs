@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{BLOCK, Encoding, Log, frames};
+use super::{BLOCK, Encoding, Log, Splice, frames};
 use crate::error::{Error, Result};
 
 /// How much plain text goes into one frame of a compressed log.
@@ -62,13 +62,15 @@ impl New {
     }
 
     fn add(&mut self, bytes: &[u8]) {
-        self.held.extend_from_slice(bytes);
-        // Whole blocks, for the reason that a tee has.
-        let whole = self.held.len() - self.held.len() % BLOCK;
-        if self.held.len() >= HELD && self.put_away(whole).is_ok() {
-            self.filed += whole as u64;
-            self.held.drain(..whole);
-        } // Where no file can be written, memory must do.
+        for bytes in bytes.chunks(HELD) {
+            self.held.extend_from_slice(bytes);
+            // Whole blocks, for the reason that a tee has.
+            let whole = self.held.len() - self.held.len() % BLOCK;
+            if self.held.len() >= HELD && self.put_away(whole).is_ok() {
+                self.filed += whole as u64;
+                self.held.drain(..whole);
+            } // Where no file can be written, memory must do.
+        }
     }
 
     fn make(&mut self) -> io::Result<File> {
@@ -121,10 +123,19 @@ impl<'a> Draft<'a> {
     }
 
     /// Adds one new line; `line` has no line end.
-    pub fn line(&mut self, mut line: Vec<u8>) {
-        line.push(b'\n');
+    pub fn line(&mut self, line: &[u8]) {
+        self.put([line]);
+    }
+
+    /// Adds `line` of the source with some of it replaced; it has no line end.
+    pub fn spliced(&mut self, line: &[u8], splice: &Splice) {
+        self.put(splice.pieces(line));
+    }
+
+    fn put<'b>(&mut self, pieces: impl IntoIterator<Item = &'b [u8]>) {
         let start = self.new.len();
-        self.new.add(&line);
+        pieces.into_iter().for_each(|piece| self.new.add(piece));
+        self.new.add(b"\n");
         let end = self.new.len();
         self.lines += 1;
         match self.pieces.last_mut() {
@@ -418,11 +429,11 @@ mod tests {
 
     fn draft(log: &Log) -> Draft<'_> {
         let mut draft = Draft::of(log);
-        draft.line(b"header".to_vec());
+        draft.line(b"header");
         (1..20).for_each(|index| draft.copy(index));
-        draft.line(vec![b'-'; 700_000]);
+        draft.line(&vec![b'-'; 700_000]);
         (22..40).for_each(|index| draft.copy(index));
-        draft.line(b"end".to_vec());
+        draft.line(b"end");
         draft
     }
 
@@ -480,7 +491,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut draft = Draft::of(&log).for_folder(Some(folder.path()));
         let lines = (b'a'..=b'z').map(|byte| vec![byte; 333_333]);
-        lines.clone().for_each(|line| draft.line(line));
+        lines.clone().for_each(|line| draft.line(&line));
         let begun = draft.begun().expect("some of it was put down");
         draft.write_proved(begun, Path::new("child")).unwrap();
         let mut written = vec![0; usize::try_from(draft.size()).unwrap()];

@@ -7,6 +7,7 @@
 mod draft;
 mod frames;
 mod open;
+mod reread;
 mod splice;
 mod tee;
 
@@ -24,6 +25,7 @@ use twox_hash::{XxHash3_64, XxHash3_128};
 pub use draft::Draft;
 pub use frames::compress;
 pub use open::{Encoding, Stamp};
+pub use reread::Reread;
 pub use splice::Splice;
 pub use tee::Tee;
 
@@ -67,10 +69,10 @@ impl Space {
         Self(SPACE.take())
     }
 
-    /// Makes room for as many bytes.
+    /// Makes room for as many bytes, and touches no more: of a long line's room only what is read into it costs.
     fn reach(&mut self, len: usize) {
         if self.0.len() < len {
-            self.0.resize((self.0.len() * 2).max(len), 0);
+            self.0.resize(len, 0);
         }
     }
 }
@@ -424,10 +426,14 @@ impl Log {
     pub fn line(&self, index: usize) -> Result<Vec<u8>> {
         let Range { start, end } = self.range(index..index + 1);
         let mut bytes = self.bytes(start, end - start)?;
-        for tail in [b'\n', b'\r'] {
-            bytes.pop_if(|byte| *byte == tail);
-        }
+        bytes.truncate(without_end(&bytes).len());
         Ok(bytes)
+    }
+
+    /// Its lines once more, for those who want many of them.
+    #[must_use]
+    pub fn reread(&self) -> Reread<'_> {
+        Reread::of(self)
     }
 
     /// The first bytes of the session's own file, at most `len`.
@@ -600,6 +606,12 @@ impl Log {
     pub fn findings(&self) -> impl Iterator<Item = &Finding> {
         self.parts.iter().flat_map(|part| &part.findings)
     }
+}
+
+/// A line without its line end.
+fn without_end(line: &[u8]) -> &[u8] {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    line.strip_suffix(b"\r").unwrap_or(line)
 }
 
 impl Part {

@@ -3,15 +3,21 @@
 use std::ops::Range;
 
 /// Ranges of one line and what stands there instead.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Splice {
-    edits: Vec<(Range<usize>, Vec<u8>)>,
+    /// What is replaced, and where in the text that stands which replaces it.
+    edits: Vec<(Range<usize>, Range<usize>)>,
+    text: Vec<u8>,
 }
 
 impl Splice {
     /// Puts `with` where `range` stands. Ranges may come in any order but must not overlap.
-    pub fn replace(&mut self, range: Range<usize>, with: impl Into<Vec<u8>>) {
-        self.edits.push((range, with.into()));
+    pub fn replace(&mut self, range: Range<usize>, with: impl AsRef<[u8]>) {
+        let start = self.text.len();
+        self.text.extend_from_slice(with.as_ref());
+        let edit = (range, start..self.text.len());
+        let after = self.edits.partition_point(|(other, _)| other.start <= edit.0.start);
+        self.edits.insert(after, edit);
     }
 
     /// Whether anything would change.
@@ -20,20 +26,20 @@ impl Splice {
         self.edits.is_empty()
     }
 
+    /// The line with its ranges replaced, in pieces.
+    pub fn pieces<'a>(&'a self, line: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
+        let ends = self.edits.iter().map(|(range, _)| range.end);
+        let starts = self.edits.iter().map(|(range, _)| range.start).chain([line.len()]);
+        let kept = std::iter::once(0).chain(ends).zip(starts).map(|(from, to)| &line[from..to]);
+        let new = self.edits.iter().map(|(_, with)| &self.text[with.clone()]).chain([&[][..]]);
+        kept.zip(new).flat_map(|(kept, new)| [kept, new])
+    }
+
     /// The line with its ranges replaced.
     #[must_use]
-    pub fn apply(mut self, line: &[u8]) -> Vec<u8> {
-        self.edits.sort_by_key(|(range, _)| range.start);
-        let more: usize = self.edits.iter().map(|(_, with)| with.len()).sum();
-        let mut out = Vec::with_capacity(line.len() + more);
-        let mut at = 0;
-        for (range, with) in self.edits {
-            debug_assert!(at <= range.start, "edits must not overlap");
-            out.extend_from_slice(&line[at..range.start]);
-            out.extend_from_slice(&with);
-            at = range.end;
-        }
-        out.extend_from_slice(&line[at..]);
+    pub fn apply(&self, line: &[u8]) -> Vec<u8> {
+        let mut out = Vec::with_capacity(line.len() + self.text.len());
+        self.pieces(line).for_each(|piece| out.extend_from_slice(piece));
         out
     }
 }
@@ -45,9 +51,12 @@ mod tests {
     #[test]
     fn every_byte_outside_the_ranges_is_kept() {
         let mut splice = Splice::default();
+        assert!(splice.is_empty());
+        assert_eq!(splice.apply(b"0123456789"), b"0123456789");
         splice.replace(8..9, "long");
         splice.replace(2..4, "");
         splice.replace(0..0, ">");
-        assert_eq!(splice.apply(b"0123456789"), b">014567long9");
+        splice.replace(10..10, "end");
+        assert_eq!(splice.apply(b"0123456789"), b">014567long9end");
     }
 }

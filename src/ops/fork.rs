@@ -80,7 +80,7 @@ pub fn child<'a>(child: &Child<'a>) -> Result<Draft<'a>> {
     let mut draft = Draft::of(&session.log).for_folder(*folder);
     let first = writer.header(context);
     if !first.is_empty() {
-        draft.line(first);
+        draft.line(&first);
     }
     if *inherit
         && writer.keeps_header(context)
@@ -94,6 +94,7 @@ pub fn child<'a>(child: &Child<'a>) -> Result<Draft<'a>> {
     if *inherit && birth.base.is_none() {
         cut.put_unreadable(&mut order);
     }
+    let mut lines = session.log.reread();
     for line in order {
         if cut.unreadable.contains(&line) {
             draft.copy(line as usize);
@@ -102,16 +103,15 @@ pub fn child<'a>(child: &Child<'a>) -> Result<Draft<'a>> {
         let numbered = renumbers.then(|| own_number(&session.facts, line)).flatten();
         if let Some(own) = numbered {
             if own != number {
-                let bytes = session.log.line(line as usize)?;
-                draft.line(writer.renumber(&bytes, number)?);
+                draft.line(&writer.renumber(lines.line(line as usize)?, number)?);
                 number += 1;
                 continue;
             }
             number += 1;
         }
-        match writer.adopt(line, &|| session.log.line(line as usize), context)? {
+        match writer.adopt(line, &mut lines, context)? {
             Adopted::AsIs => draft.copy(line as usize),
-            Adopted::Spliced(line) => draft.line(line),
+            Adopted::Spliced(splice) => draft.spliced(lines.line(line as usize)?, &splice),
             Adopted::Dropped => {
                 dropped.insert(line);
             }
@@ -127,12 +127,12 @@ pub fn child<'a>(child: &Child<'a>) -> Result<Draft<'a>> {
     add(&mut draft, writer.seal(&mut tip, context));
     if !inherit || writer.restates(context) {
         for line in settings(&cut.thread, cut.boundary.keep()) {
-            draft.line(writer.setting(&session.log.line(line as usize)?, &mut tip, context)?);
+            draft.line(&writer.setting(&session.log.line(line as usize)?, &mut tip, context)?);
         }
     }
     if let Some(framing) = framing {
         draft.line(
-            writer.note(framing, birth.at, &mut tip, &|id| session.facts.known(id).is_some()),
+            &writer.note(framing, birth.at, &mut tip, &|id| session.facts.known(id).is_some()),
         );
     }
     add(&mut draft, finish(writer, &cut.thread, &rewire, &mut tip, context)?);
@@ -153,7 +153,7 @@ fn in_file_order(facts: &Facts, kept: &[u32]) -> Vec<u32> {
 
 fn add(draft: &mut Draft<'_>, lines: Vec<Vec<u8>>) {
     for line in lines {
-        draft.line(line);
+        draft.line(&line);
     }
 }
 

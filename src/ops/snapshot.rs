@@ -86,7 +86,7 @@ pub fn manifest(cut: &Cut<'_>, outline: &Outline, path: &Path) -> Result<Manifes
 #[must_use]
 pub fn seed_lines<'a>(cut: &Cut<'a>, manifest: &Manifest) -> Draft<'a> {
     let mut draft = Draft::of(&cut.thread.session.log);
-    draft.line(serde_json::to_vec(manifest).expect("a manifest always serialises"));
+    draft.line(&serde_json::to_vec(manifest).expect("a manifest always serialises"));
     // Where files of a chain begin is no part of the history.
     let lines = cut.kept.iter().copied().filter(|line| !cut.thread.is_joint(*line));
     let mut lines: Vec<u32> = lines.collect();

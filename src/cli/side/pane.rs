@@ -193,7 +193,7 @@ impl<'a> Pane<'a> {
         let parent = &self.opened.session.log;
         let mut draft = Draft::of(parent);
         for line in lines {
-            draft.line(line.clone());
+            draft.line(line);
         }
         self.journal(State::Prepared)?;
         store::create(&self.place, &draft, self.encoding, parent.stamp())?;

@@ -306,7 +306,7 @@ impl ClaudeReader {
         {
             return cut(key, facts);
         }
-        let Some(id) = text(message.id).filter(|_| !is(message.model, "<synthetic>")) else {
+        let Some(id) = text(message.id).filter(|_| !is(message.model, wire::SYNTHETIC)) else {
             return;
         };
         let key = Key::from(id.as_ref());
@@ -490,7 +490,7 @@ fn assistant(
         return facts.state(number, Fact::Answering(Some(Ending::Failed)));
     }
     let said = Fact::Said(Role::Assistant, place(line, message.body()));
-    if is(message.model, "<synthetic>") {
+    if is(message.model, wire::SYNTHETIC) {
         // What the client puts where an answer is missing, before it goes on.
         facts.state(number, said);
         return facts.state(number, Fact::Closed { turn: None, how: Ending::Interrupted });
@@ -628,7 +628,7 @@ fn spend(
     facts: &mut Facts,
 ) {
     let Some(paid) = paid else { return };
-    if is(message.model, "<synthetic>") {
+    if is(message.model, wire::SYNTHETIC) {
         return facts.refuse(json::index(line), at, Refusal::Synthetic);
     }
     let usage = &paid.usage;

@@ -324,6 +324,9 @@ pub(super) fn is(raw: Option<Raw<'_>>, word: &str) -> bool {
     text(raw).is_some_and(|text| text == word)
 }
 
+/// The model of what the client says in the model's name.
+pub(super) const SYNTHETIC: &str = "<synthetic>";
+
 /// Whether a value is `true`.
 pub(super) fn is_true(raw: Option<Raw<'_>>) -> bool {
     raw.is_some_and(|raw| raw.get() == "true")

@@ -19,7 +19,7 @@ use crate::{
         scan,
         seam::{Context, Note, Tip, malformed},
     },
-    log::Splice,
+    log::{Reread, Splice},
 };
 
 /// The oldest client that sends a `local_command` line to the model.
@@ -121,12 +121,7 @@ impl Writer for ClaudeWriter {
         Vec::new()
     }
 
-    fn adopt(
-        &self,
-        index: u32,
-        read: &dyn Fn() -> Result<Vec<u8>>,
-        context: Context<'_>,
-    ) -> Result<Adopted> {
+    fn adopt(&self, index: u32, lines: &mut Reread<'_>, context: Context<'_>) -> Result<Adopted> {
         let Context { facts, birth, rewire, .. } = context;
         let mut own = None;
         let mut parent = None;
@@ -138,7 +133,7 @@ impl Writer for ClaudeWriter {
             }
         }
         let Some(own) = own else { return Ok(Adopted::Dropped) };
-        let line = &read()?[..];
+        let line = lines.line(index as usize)?;
         let session = facts.header.as_ref().map_or("", |header| header.id.as_str());
         let kept =
             |id| if rewire.keeps(id) { Some(reborn(&birth.id, facts.name(id))) } else { None };
@@ -162,7 +157,7 @@ impl Writer for ClaudeWriter {
             known.then(|| reborn(&birth.id, id))
         });
         copy.mark(session)?;
-        Ok(Adopted::Spliced(copy.splice.apply(line)))
+        Ok(Adopted::Spliced(copy.splice))
     }
 
     fn seal(&self, tip: &mut Tip, context: Context<'_>) -> Vec<Vec<u8>> {
@@ -382,8 +377,16 @@ impl<'a> Copy<'a> {
 
     /// Whether these are the client's own words in the model's name.
     fn is_synthetic(&self) -> bool {
-        let model: Option<Model<'_>> = wire::read(self.fields.get("message"));
-        model.is_some_and(|message| is(message.model, "<synthetic>"))
+        let message = self.fields.get("message");
+        let mentions = |words: &[u8]| {
+            message.is_some_and(|raw| memchr::memmem::find(raw.get().as_bytes(), words).is_some())
+        };
+        // Most messages need not be read for that.
+        if !mentions(wire::SYNTHETIC.as_bytes()) && !mentions(b"\\u") {
+            return false;
+        }
+        let model: Option<Model<'_>> = wire::read(message);
+        model.is_some_and(|message| is(message.model, wire::SYNTHETIC))
     }
 
     /// Says where the line comes from: the direct parent, and who made the call first.
@@ -450,8 +453,15 @@ fn reborn(child: &str, id: &str) -> String {
     hash.update([0]);
     hash.update(id);
     let d = json::hex(&hash.finalize()[..16]);
-    let variant = id::variant(d.as_bytes()[15]).to_string();
-    [&d[..8], "-", &d[8..12], "-8", &d[12..15], "-", &variant, &d[16..19], "-", &d[19..31]].concat()
+    let mut id = String::with_capacity(36);
+    for part in [&d[..8], "-", &d[8..12], "-8", &d[12..15], "-"] {
+        id.push_str(part);
+    }
+    id.push(id::variant(d.as_bytes()[15]));
+    for part in [&d[16..19], "-", &d[19..31]] {
+        id.push_str(part);
+    }
+    id
 }
 
 fn is_uuid(text: &str) -> bool {

@@ -12,7 +12,7 @@ use crate::{
         json::{self, Raw, range},
         seam::{Context, Note, Tip, malformed},
     },
-    log::Splice,
+    log::{Reread, Splice},
 };
 
 pub(super) struct CodexWriter;
@@ -222,7 +222,7 @@ impl Writer for CodexWriter {
     fn adopt(
         &self,
         _index: u32,
-        _read: &dyn Fn() -> Result<Vec<u8>>,
+        _lines: &mut Reread<'_>,
         _context: Context<'_>,
     ) -> Result<Adopted> {
         Ok(Adopted::AsIs) // Turns, calls and records keep their ids; what names the parent goes on to name it.

@@ -12,7 +12,7 @@ use crate::{
         json::{self, Raw, range},
         seam::{Context, Note, Tip, malformed},
     },
-    log::Splice,
+    log::{Reread, Splice},
 };
 
 pub(super) struct DshWriter;
@@ -171,7 +171,7 @@ impl Writer for DshWriter {
     fn adopt(
         &self,
         _index: u32,
-        _read: &dyn Fn() -> Result<Vec<u8>>,
+        _lines: &mut Reread<'_>,
         _context: Context<'_>,
     ) -> Result<Adopted> {
         Ok(Adopted::AsIs) // Numbers go on from the seed's, ids and turns are the parent's.

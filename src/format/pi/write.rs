@@ -13,7 +13,7 @@ use crate::{
         json::{self, Raw, range},
         seam::{Context, Note, Tip, malformed},
     },
-    log::Splice,
+    log::{Reread, Splice},
 };
 
 /// Writes pi's lines, and prime's, whose header says more.
@@ -126,12 +126,7 @@ impl Writer for PiWriter {
         })
     }
 
-    fn adopt(
-        &self,
-        index: u32,
-        read: &dyn Fn() -> Result<Vec<u8>>,
-        context: Context<'_>,
-    ) -> Result<Adopted> {
+    fn adopt(&self, index: u32, lines: &mut Reread<'_>, context: Context<'_>) -> Result<Adopted> {
         let Context { facts, rewire, .. } = context;
         let bad = |error: serde_json::Error| malformed(index as usize + 1, &error);
         let version = facts.header.as_ref().map_or(3, |header| header.version);
@@ -153,7 +148,7 @@ impl Writer for PiWriter {
         if version >= 3 && !moved {
             return Ok(Adopted::AsIs);
         }
-        let line = &read()?[..];
+        let line = lines.line(index as usize)?;
         let pointers: Pointers<'_> = serde_json::from_slice(line).map_err(bad)?;
         let mut splice = Splice::default();
         let parent_json = json::line(&new_parent.map(|id| facts.name(id)));
@@ -190,7 +185,7 @@ impl Writer for PiWriter {
         {
             splice.replace(range(line, role), "\"custom\"");
         }
-        Ok(if splice.is_empty() { Adopted::AsIs } else { Adopted::Spliced(splice.apply(line)) })
+        Ok(if splice.is_empty() { Adopted::AsIs } else { Adopted::Spliced(splice) })
     }
 
     fn seal(&self, _tip: &mut Tip, _context: Context<'_>) -> Vec<Vec<u8>> {

@@ -1,5 +1,7 @@
 //! What serde derives, read by a scan: values that nobody asks for are passed over at its speed.
 
+use std::cell::Cell;
+
 use memchr::memmem;
 use serde::{
     Deserialize, Deserializer,
@@ -20,7 +22,17 @@ pub fn read<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> serde_json::Result<T> {
     if bytes.len() < SHORT {
         return serde_json::from_slice(bytes);
     }
-    Marks::default().read(bytes)
+    let mut marks = SPARE.take();
+    let value = marks.read(bytes);
+    if marks.is_small() {
+        SPARE.set(marks);
+    }
+    value
+}
+
+thread_local! {
+    /// The memory of the value that was read last.
+    static SPARE: Cell<Marks> = const { Cell::new(Marks::new()) };
 }
 
 impl Marks {

@@ -7,6 +7,9 @@ use fearless_simd::{Level, dispatch, prelude::*, u8x64};
 /// How many bytes are looked at together.
 pub(super) const STEP: usize = 64;
 
+/// How long a line is, at most, that is looked into as a whole for being text.
+const SHORT: usize = 4096;
+
 /// Where the strings of a line begin and end: a bit for each byte. Kept from line to line for its memory, and for what it
 /// tells of the line marked last.
 #[derive(Debug, Default)]
@@ -17,6 +20,15 @@ pub struct Marks {
 }
 
 impl Marks {
+    pub(super) const fn new() -> Self {
+        Self { quotes: Vec::new(), wide: Vec::new(), plain: false }
+    }
+
+    /// Whether its memory is worth keeping for the next line.
+    pub(super) fn is_small(&self) -> bool {
+        self.quotes.capacity() <= 1 << 20
+    }
+
     /// Whether the line marked last is known to name no character by its number.
     #[must_use]
     pub fn is_plain(&self) -> bool {
@@ -35,8 +47,9 @@ impl Marks {
         let (quotes, wide) = (&mut self.quotes, &mut self.wide);
         let seen = dispatch!(level, simd => mark(simd, bytes, quotes, wide))?;
         // What is beyond ASCII may stand in strings only, so that it does not matter where the line is no text.
-        if seen.wide * 4 > bytes.len() / STEP {
-            // Where much is, all of it is looked into at once, as it will have to be in any case.
+        if bytes.len() <= SHORT || seen.wide * 4 > bytes.len() / STEP {
+            // Where much is, all of it is looked into at once, as it will have to be in any case; so is a short line, since
+            // its parts would cost more one by one.
             return Some((seen, Some(simdutf8::basic::from_utf8(bytes).ok()?)));
         }
         (seen.wide == 0 || is_text(bytes, &self.wide)).then_some((seen, None))
