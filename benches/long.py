@@ -4,12 +4,13 @@
     benches/long.py CLIENT FILE [MEGABYTES [LONGEST]]
 
 Turns of a prompt, a call, its result (a median of about 3 KB, a few of 50 KB, an escape every few dozen bytes) and an
-answer; answers of DSH are without the chunks they came in, so that its runtime does not open the log. The result of one call
-in the middle has LONGEST megabytes. The same arguments give the same bytes.
+answer; answers of DSH repeat in their stream the chunks they came in. The result of one call in the middle has LONGEST
+megabytes. The same arguments give the same bytes.
 """
 import json
 import math
 import random
+import re
 import sys
 
 CWD = "/home/ada/demo"
@@ -89,9 +90,24 @@ class Dsh(Long):
                  **more.pop("message", {})}, **more}, surfaceOp="append")
 
     def answer(self, step, content):
-        source = {"kind": "model", "provider": "deepseek-official", "model": "deepseek-flash"}
+        replay = {"response": {"kind": "deepseek-messages", "version": 1, "model": "deepseek-flash"},
+                  "blocks": [{"type": block["type"]} for block in content]}
+        source = {"kind": "model", "provider": "deepseek-official", "model": "deepseek-flash", "replayState": replay}
         usage = {"inputTokens": 210, "outputTokens": 22, "cacheReadTokens": 512, "cacheWriteTokens": 0, "totalTokens": 744}
-        self.message("assistant/message", step, "assistant", content, source, usage=usage)
+        time, stream = 1793491200000 + self.seq, []
+        chunk = lambda **what: stream.append({"type": "chunk", "time": time, "chunk": what})
+        for index, block in enumerate(content):
+            whole = block.get("text") or block["arguments"]
+            parts = re.findall(r"\S*\s*", whole)[:-1]
+            chunk(type="block-start", index=index, blockType=block["type"])
+            call = {"id": block["id"], "name": block["name"]} if "id" in block else {}
+            gaps = [self.random.choice((0, 0, 1, 1, 2, 3, 14)) for _ in parts[1:]]
+            kind = {"text": ("text-chunks", "texts"), "tool-call": ("tool-call-chunks", "args")}[block["type"]]
+            stream.append({"type": kind[0], "time0": time, "index": index, "dt": gaps, **call, kind[1]: parts})
+            chunk(type="block-end", index=index, block=block)
+        chunk(type="usage", usage=usage)
+        chunk(type="finish", reason={"kind": "tool-calls" if len(content) > 1 else "stop"}, replayState=replay)
+        self.message("assistant/message", step, "assistant", content, source, usage=usage, stream=stream)
 
     def turn(self, half):
         self.turns += 1

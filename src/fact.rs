@@ -11,7 +11,7 @@ use chrono::{DateTime, Utc};
 use twox_hash::XxHash3_128;
 
 use ids::Ids;
-pub use ids::{Id, index};
+pub use ids::{Id, IdMap, IdSet, index};
 
 use crate::{
     finding::{Code, Finding},

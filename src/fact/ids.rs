@@ -2,11 +2,16 @@
 
 use std::{hash::BuildHasher, num::NonZeroU32};
 
-use hashbrown::{DefaultHashBuilder, HashTable};
+use hashbrown::{DefaultHashBuilder, HashMap, HashSet, HashTable};
 
 /// An id of a record, a call or a turn, as a number of this log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Id(NonZeroU32);
+
+/// Something for some of the ids: a log has so many that hashing them shows.
+pub type IdMap<T> = HashMap<Id, T>;
+/// Some of the ids.
+pub type IdSet = HashSet<Id>;
 
 /// An id as an index below [`Facts::id_count`](super::Facts::id_count).
 #[must_use]

@@ -10,6 +10,7 @@ mod de;
 #[cfg(test)]
 mod law;
 mod mark;
+mod skip;
 
 use std::ops::Range;
 
@@ -17,11 +18,11 @@ pub use ask::{Parsed, Unread};
 pub use de::read;
 pub use mark::Marks;
 
-use self::mark::{STEP, Seen};
+use self::{
+    mark::{STEP, Seen},
+    skip::Skip,
+};
 use super::json::Raw;
-
-/// How deep values may lie in each other.
-const DEPTH: usize = 64;
 
 /// A place in a line. All methods give nothing where the line is not what they look for; the scan is over then.
 #[derive(Debug)]
@@ -29,6 +30,7 @@ pub struct Scan<'a, 'm> {
     bytes: &'a [u8],
     at: usize,
     quotes: &'m [u64],
+    slashes: &'m [u64],
     seen: Seen,
     /// The line as text, where that was looked into.
     whole: Option<&'a str>,
@@ -51,7 +53,7 @@ impl<'a, 'm> Scan<'a, 'm> {
         let bytes = if seen.is_some() { bytes } else { b"" };
         let (seen, whole) = seen.unwrap_or_default();
         marks.plain = !bytes.is_empty() && !seen.unicode;
-        Self { bytes, at: 0, quotes: &marks.quotes, seen, whole }
+        Self { bytes, at: 0, quotes: &marks.quotes, slashes: &marks.slashes, seen, whole }
     }
 
     /// A part of the line as text.
@@ -65,6 +67,50 @@ impl<'a, 'm> Scan<'a, 'm> {
             self.whole = simdutf8::basic::from_utf8(self.bytes).ok();
         }
         self.whole?.get(part)
+    }
+
+    /// Goes behind `text`, if that is what stands here to the byte.
+    pub fn follows(&mut self, text: &[u8]) -> Option<()> {
+        self.literal(text)
+    }
+
+    /// Goes back to the beginning.
+    pub fn again(&mut self) {
+        self.at = 0;
+    }
+
+    /// Visits the values of a list.
+    pub fn list(&mut self, mut visit: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
+        self.take(b'[')?;
+        if self.next()? == b']' {
+            self.at += 1;
+            return Some(());
+        }
+        loop {
+            self.next()?;
+            visit(self)?;
+            match self.next()? {
+                b',' => self.at += 1,
+                b']' => {
+                    self.at += 1;
+                    return Some(());
+                }
+                _ => return None,
+            }
+        }
+    }
+
+    /// What `pass` passes over, as it stands.
+    pub fn span(&mut self, pass: impl FnOnce(&mut Self) -> Option<()>) -> Option<&'a [u8]> {
+        self.next()?;
+        let start = self.at;
+        pass(self)?;
+        Some(&self.bytes[start..self.at])
+    }
+
+    /// Whether the value that comes next begins with `byte`.
+    pub fn begins(&mut self, byte: u8) -> bool {
+        self.next() == Some(byte)
     }
 
     /// Visits the fields of an object: `visit` is given each key as it stands and must read the value.
@@ -123,15 +169,16 @@ impl<'a, 'm> Scan<'a, 'm> {
         if self.is_null()? {
             return Some(None);
         }
-        let digits = &self.bytes[self.at..];
-        let len = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
-        let (digits, rest) = digits.split_at(len);
-        let whole = (1..20).contains(&len) && (len == 1 || digits[0] != b'0');
-        if !whole || matches!(rest.first(), Some(b'.' | b'e' | b'E')) {
-            return None;
+        let start = self.at;
+        let mut number = 0_u64;
+        while let Some(digit @ b'0'..=b'9') = self.bytes.get(self.at) {
+            number = number.wrapping_mul(10).wrapping_add(u64::from(digit - b'0'));
+            self.at += 1;
         }
-        self.at += len;
-        Some(Some(digits.iter().fold(0, |sum, digit| sum * 10 + u64::from(digit - b'0'))))
+        let len = self.at - start;
+        let whole = (1..20).contains(&len) && (len == 1 || self.bytes[start] != b'0');
+        let more = matches!(self.bytes.get(self.at), Some(b'.' | b'e' | b'E'));
+        (whole && !more).then_some(Some(number))
     }
 
     /// What was not read yet, behind blanks.
@@ -147,7 +194,7 @@ impl<'a, 'm> Scan<'a, 'm> {
             return Some(None);
         }
         let word = self.quoted()?;
-        (!self.seen.escape || !word.contains(&b'\\')).then_some(Some(word))
+        (!self.is_escaped(word.len())).then_some(Some(word))
     }
 
     /// The same as text.
@@ -185,6 +232,26 @@ impl<'a, 'm> Scan<'a, 'm> {
         Some(&self.bytes[start..self.at - 1])
     }
 
+    /// Whether a backslash stands in the `len` bytes before the quote that the scan stands behind.
+    #[inline]
+    fn is_escaped(&self, len: usize) -> bool {
+        if !self.seen.escape {
+            return false;
+        }
+        let end = self.at - 1;
+        let (first, last) = ((end - len) / STEP, end / STEP);
+        let from = u64::MAX << ((end - len) % STEP);
+        let to = (1 << (end % STEP)) - 1;
+        let Some(steps) = self.slashes.get(first..=last) else { return true };
+        match steps {
+            [only] => only & from & to != 0,
+            [begin, rest @ .., end] => {
+                begin & from != 0 || end & to != 0 || rest.iter().any(|step| *step != 0)
+            }
+            [] => false,
+        }
+    }
+
     /// The next byte that is no blank.
     #[inline]
     fn next(&mut self) -> Option<u8> {
@@ -201,114 +268,21 @@ impl<'a, 'm> Scan<'a, 'm> {
         (self.next()? == byte).then(|| self.at += 1)
     }
 
+    /// Goes behind the value that comes next, whatever it is.
     fn skip(&mut self) -> Option<()> {
-        match self.next()? {
-            b'{' | b'[' => self.skip_nested(),
-            _ => self.skip_leaf(),
-        }
-    }
-
-    /// Goes behind an object or a list, whatever lies in it.
-    fn skip_nested(&mut self) -> Option<()> {
-        // Those that are open, the innermost in the lowest bit: whether it is an object.
-        let (mut objects, mut depth) = (0_u64, 0);
-        loop {
-            let begun = match self.next()? {
-                open @ (b'{' | b'[') if depth < DEPTH => {
-                    self.at += 1;
-                    objects = objects << 1 | u64::from(open == b'{');
-                    depth += 1;
-                    true
-                }
-                _ => {
-                    self.skip_leaf()?;
-                    false
-                }
-            };
-            let mut ended = false;
-            // Behind a value stands a comma or an end, and behind a beginning perhaps an end.
-            loop {
-                match (self.next()?, objects & 1) {
-                    (b'}', 1) | (b']', 0) => {
-                        self.at += 1;
-                        objects >>= 1;
-                        depth -= 1;
-                        ended = true;
-                        if depth == 0 {
-                            return Some(());
-                        }
-                    }
-                    (b',', _) if ended || !begun => {
-                        self.at += 1;
-                        break;
-                    }
-                    _ if begun && !ended => break,
-                    _ => return None,
-                }
-            }
-            if objects & 1 == 1 {
-                self.take(b'"')?;
-                self.string()?;
-                self.take(b':')?;
-            }
-        }
-    }
-
-    #[inline]
-    fn skip_leaf(&mut self) -> Option<()> {
-        match self.next()? {
-            b'"' => {
-                self.at += 1;
-                self.string()
-            }
-            b't' => self.literal(b"true"),
-            b'f' => self.literal(b"false"),
-            b'n' => self.literal(b"null"),
-            b'-' | b'0'..=b'9' => self.number(),
-            _ => None,
-        }
+        self.next()?;
+        self.at = Skip { bytes: self.bytes, quotes: self.quotes }.value(self.at)?;
+        Some(())
     }
 
     fn literal(&mut self, word: &[u8]) -> Option<()> {
         self.bytes[self.at..].starts_with(word).then(|| self.at += word.len())
     }
 
-    fn number(&mut self) -> Option<()> {
-        self.at += usize::from(self.bytes[self.at] == b'-');
-        match self.bytes.get(self.at)? {
-            b'0' => self.at += 1,
-            _ => self.digits()?,
-        }
-        if self.bytes.get(self.at) == Some(&b'.') {
-            self.at += 1;
-            self.digits()?;
-        }
-        if let Some(b'e' | b'E') = self.bytes.get(self.at) {
-            self.at += 1;
-            self.at += usize::from(matches!(self.bytes.get(self.at), Some(b'+' | b'-')));
-            self.digits()?;
-        }
-        Some(())
-    }
-
-    fn digits(&mut self) -> Option<()> {
-        let start = self.at;
-        while self.bytes.get(self.at).is_some_and(u8::is_ascii_digit) {
-            self.at += 1;
-        }
-        (self.at > start).then_some(())
-    }
-
     /// Goes behind the closing quote of a string whose opening one was taken.
     #[inline]
     fn string(&mut self) -> Option<()> {
-        let mut step = self.at / STEP;
-        let mut quotes = self.quotes.get(step)? & (u64::MAX << (self.at % STEP));
-        while quotes == 0 {
-            step += 1;
-            quotes = *self.quotes.get(step)?;
-        }
-        self.at = step * STEP + quotes.trailing_zeros() as usize + 1;
+        self.at = Skip { bytes: self.bytes, quotes: self.quotes }.string(self.at)?;
         Some(())
     }
 }

@@ -5,7 +5,7 @@ use std::{collections::HashSet, path::Path};
 use super::Cut;
 use crate::{
     error::{Error, Result},
-    fact::{Base, Fact, Facts, Id, index},
+    fact::{Base, Fact, Facts, Id, IdSet, index},
     format::{Adopted, Birth, Context, Format, Note, Rewire, Tip, Writer},
     log::Draft,
     session::Thread,
@@ -233,7 +233,7 @@ struct Kept {
     /// Whether the child has a record, by the index of its id.
     kept: Vec<bool>,
     /// The calls in what is kept.
-    calls: HashSet<Id>,
+    calls: IdSet,
 }
 
 impl Kept {

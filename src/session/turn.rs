@@ -1,9 +1,7 @@
 //! Turns: from opened to closed, over the path and never over the file.
 
-use std::collections::HashMap;
-
 use crate::{
-    fact::{Ending, Fact, Facts, Id, Role},
+    fact::{Ending, Fact, Facts, Id, IdMap, Role},
     finding::{Code, Finding, Severity},
 };
 
@@ -96,7 +94,7 @@ struct Scan<'a> {
     /// Calls of earlier answers of the open turn that never got a result.
     unanswered: Vec<(Id, usize)>,
     /// Results seen, and whether they were made up.
-    done: HashMap<Id, bool>,
+    done: IdMap<bool>,
     /// Calls whose result may come late or not at all.
     excused: Vec<Id>,
     /// A record that the next answer may make the start of a turn.
@@ -126,7 +124,7 @@ impl<'a> Scan<'a> {
             answered: false,
             pending: Vec::new(),
             unanswered: Vec::new(),
-            done: HashMap::new(),
+            done: IdMap::default(),
             excused: Vec::new(),
             may_open: None,
             queued: None,

@@ -259,7 +259,11 @@ fn check_id(id: &str, opened: &Opened, home: &Home, known: &[Glance]) -> Result<
 
 /// What a child does not have of its parent.
 pub(super) fn left_out(cut: &Cut<'_>, inherited: usize, inherit: bool) -> LeftOut {
-    let all = cut.thread.history(cut.thread.path().len(), 0).len();
+    let all = if inherit && cut.boundary.is_end() {
+        inherited
+    } else {
+        cut.thread.history(cut.thread.path().len(), 0).len()
+    };
     let kept = if inherit { cut.kept.len() + cut.unreadable.len() } else { 0 };
     let session = cut.thread.session;
     let header = usize::from(session.header().line.is_some());

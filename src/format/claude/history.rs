@@ -4,14 +4,14 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::{
-    fact::{Fact, Facts, Header, Id},
+    fact::{Fact, Facts, Header, Id, IdMap, IdSet},
     finding::{Code, Finding, Severity},
     format::{Message, Origin},
 };
 
 /// The records by id; of two with one id the later one, as in the client.
 pub(super) struct Tree {
-    nodes: HashMap<Id, Node>,
+    nodes: IdMap<Node>,
     /// In the order of lines.
     order: Vec<Id>,
 }
@@ -26,7 +26,7 @@ struct Node {
 
 impl Tree {
     pub fn of(facts: &Facts) -> Self {
-        let mut tree = Self { nodes: HashMap::new(), order: Vec::new() };
+        let mut tree = Self { nodes: IdMap::default(), order: Vec::new() };
         let mut last = None;
         for stated in facts.all() {
             match stated.fact {
@@ -71,7 +71,7 @@ impl Tree {
 
     /// The last record in the file that a person or the model made.
     fn last_spoken(&self) -> Option<Id> {
-        let spoken = |id: &&Id| self.nodes.get(id).is_some_and(|node| node.spoken);
+        let spoken = |id: &&Id| self.nodes.get(*id).is_some_and(|node| node.spoken);
         self.order.iter().rev().find(spoken).copied()
     }
 
@@ -79,11 +79,11 @@ impl Tree {
     /// what stands last in the file, whatever the times say: 2.1.332 was shown both.
     pub fn leaf(&self, facts: &Facts) -> Option<Id> {
         let anchor = self.anchor(facts).or_else(|| self.last_spoken())?;
-        let mut inner = HashSet::new();
+        let mut inner = IdSet::default();
         for node in self.nodes.values().filter(|node| !node.hollow) {
             inner.extend(node.parent.and_then(|parent| self.solid(parent)));
         }
-        let mut elsewhere = HashSet::new();
+        let mut elsewhere = IdSet::default();
         for id in self.order.iter().rev() {
             let hollow = self.nodes.get(id).is_none_or(|node| node.hollow);
             if !hollow && !inner.contains(id) && self.below(*id, anchor, &mut elsewhere) {
@@ -94,7 +94,7 @@ impl Tree {
     }
 
     /// Whether `id` is `anchor` or hangs below it; `elsewhere` remembers what does not.
-    fn below(&self, id: Id, anchor: Id, elsewhere: &mut HashSet<Id>) -> bool {
+    fn below(&self, id: Id, anchor: Id, elsewhere: &mut IdSet) -> bool {
         let mut walked = Vec::new();
         let mut next = Some(id);
         while let Some(id) = next.filter(|id| !elsewhere.contains(id)) {
@@ -109,8 +109,8 @@ impl Tree {
     }
 
     /// The records from a leaf to its root.
-    fn ancestors(&self, leaf: Id) -> HashSet<Id> {
-        let mut seen = HashSet::new();
+    fn ancestors(&self, leaf: Id) -> IdSet {
+        let mut seen = IdSet::default();
         let mut next = Some(leaf);
         while let Some(id) = next.filter(|id| self.nodes.contains_key(id) && seen.insert(*id)) {
             next = self.nodes.get(&id).and_then(|node| node.parent);
@@ -137,8 +137,8 @@ pub(super) fn path(facts: &Facts, mut chain: Vec<u32>) -> Vec<u32> {
 /// One answer stands on several lines, and each tool's result hangs off the line of its call: of parallel calls a walk
 /// to the root sees one. The client puts the others behind the last line of their answer.
 fn put_back(facts: &Facts, tree: &Tree, chain: Vec<u32>) -> Vec<u32> {
-    let mut last_of: HashMap<Id, usize> = HashMap::new();
-    let mut done: HashSet<Id> = HashSet::new();
+    let mut last_of: IdMap<usize> = IdMap::default();
+    let mut done: IdSet = IdSet::default();
     for (at, line) in chain.iter().enumerate() {
         for fact in facts.of(*line) {
             match fact {
@@ -158,7 +158,7 @@ fn put_back(facts: &Facts, tree: &Tree, chain: Vec<u32>) -> Vec<u32> {
     let on_chain: HashSet<u32> = chain.iter().copied().collect();
     // What is missing, by the position that it goes behind.
     let mut missing: HashMap<usize, Vec<u32>> = HashMap::new();
-    let mut places: HashMap<Id, usize> = HashMap::new(); // of calls
+    let mut places: IdMap<usize> = IdMap::default(); // of calls
     let lines: Vec<u32> = tree.order.iter().filter_map(|id| tree.line(*id)).collect();
     for &line in &lines {
         let answer = facts.of(line).find_map(|fact| match fact {
@@ -312,7 +312,7 @@ pub(super) fn settle(facts: &mut Facts, name: Option<&str>) {
 }
 
 /// A record that belongs to an answer of the path, though not to its chain.
-fn beside(facts: &Facts, tree: &Tree, ancestors: &HashSet<Id>, id: Id) -> bool {
+fn beside(facts: &Facts, tree: &Tree, ancestors: &IdSet, id: Id) -> bool {
     let parent = tree.nodes.get(&id).and_then(|node| node.parent);
     let part = |id: Id| {
         tree.line(id).and_then(|line| {
@@ -368,10 +368,10 @@ fn identify(facts: &mut Facts, tree: &Tree, leaf: Option<Id>, name: Option<&str>
 }
 
 /// Records that another session wrote here, unless they are what this one goes on from.
-fn foreign(facts: &Facts, tree: &Tree, ancestors: &HashSet<Id>, findings: &mut Vec<Finding>) {
+fn foreign(facts: &Facts, tree: &Tree, ancestors: &IdSet, findings: &mut Vec<Finding>) {
     let Some(header) = facts.header.as_ref().filter(|header| !header.subagent) else { return };
     let own = facts.known(&header.id);
-    for id in tree.order.iter().filter(|id| !ancestors.contains(id)) {
+    for id in tree.order.iter().filter(|id| !ancestors.contains(*id)) {
         let Some(line) = tree.line(*id) else { continue };
         let other = facts.of(line).find_map(|fact| match fact {
             Fact::Owner(owner) if Some(owner) != own => Some(owner),
@@ -404,7 +404,7 @@ fn dangling(facts: &Facts, tree: &Tree, leaf: Id, findings: &mut Vec<Finding>) {
         find(line, id, "the mark of the leaf names", Severity::Warning);
     }
     let mut at = Some(leaf);
-    let mut seen = HashSet::new();
+    let mut seen = IdSet::default();
     while let Some(id) = at.filter(|id| seen.insert(*id)) {
         let Some(node) = tree.nodes.get(&id) else { return };
         if is_boundary(facts, node.line) {

@@ -1,9 +1,9 @@
 //! What pi 1.6.0's `buildSessionContext` makes of a path: the last compaction, edits, the order of both.
 
-use std::{collections::HashMap, ops::Range};
+use std::ops::Range;
 
 use crate::{
-    fact::{Fact, Facts, Id, Place, Role},
+    fact::{Fact, Facts, Id, IdMap, Place, Role},
     format::{Message, Origin},
 };
 
@@ -13,20 +13,27 @@ use super::wire::Dialect;
 pub(in crate::format) fn of(facts: &Facts, path: &[u32], dialect: Dialect) -> Vec<Message> {
     let (selection, kept) = select(facts, path);
     let modern = dialect == Dialect::Pi;
-    let edits = if modern { edits(facts, &selection) } else { HashMap::new() };
+    let edits = if modern { edits(facts, &selection) } else { IdMap::default() };
     let mut messages = Vec::new();
     for (position, &line) in selection.iter().enumerate() {
-        let summary = compacted(facts, line).is_some();
+        let (mut summary, mut sent, mut own) = (false, true, None);
+        for fact in facts.of(line) {
+            match fact {
+                Fact::Compacted { .. } => summary = true,
+                Fact::Unsent => sent = false,
+                Fact::Linked { id, .. } => own = Some(id),
+                _ => {}
+            }
+        }
         if summary && position > 0 {
             continue; // An older compaction inside the kept range is nothing.
         }
-        let sent = !facts.of(line).any(|fact| fact == Fact::Unsent);
         for fact in facts.of(line) {
             let Fact::Said(role, place) = fact else { continue };
             if role == Role::System && if modern { kept.contains(&position) } else { summary } {
                 continue;
             }
-            let edit = record(facts, line).and_then(|id| edits.get(&id));
+            let edit = own.and_then(|id| edits.get(&id));
             let body = match edit {
                 Some((_, Place { len: 0, .. })) => continue,
                 Some((editor, content)) => content.on(*editor),
@@ -52,7 +59,7 @@ fn select(facts: &Facts, path: &[u32]) -> (Vec<u32>, Range<usize>) {
 }
 
 /// The last edit of each record, with the line it stands on.
-fn edits(facts: &Facts, selection: &[u32]) -> HashMap<Id, (u32, Place)> {
+fn edits(facts: &Facts, selection: &[u32]) -> IdMap<(u32, Place)> {
     let edits = selection.iter().flat_map(|line| facts.of(*line).map(move |fact| (*line, fact)));
     edits
         .filter_map(|(line, fact)| match fact {

@@ -1,12 +1,12 @@
-//! Messages, looked through in one pass without being taken apart: for a ledger a person's words and what tools put out
-//! say nothing, and of an answer it keeps what was paid.
+//! Messages, looked through in one pass without being taken apart: for a path what they say and what they call; for a
+//! ledger, to which a person's words and what tools put out are nothing, what was paid for an answer.
 //!
 //! What states more is read by the structs of [`super::wire`], which say what a line means.
 
-use super::wire::{Cost, Entry, Message, Paid, Usage};
+use super::wire::{CALL, Called, Cost, Entry, Message, Paid, Usage};
 use crate::format::{
     json::Text,
-    scan::{Marks, Scan, once},
+    scan::{Marks, Parsed, Scan, once},
 };
 
 /// What a ledger keeps of an entry with an id.
@@ -24,6 +24,100 @@ pub(super) fn line<'a>(bytes: &'a [u8], marks: &mut Marks) -> Option<Line<'a>> {
 
 fn borrowed<'a>(scan: &mut Scan<'a, '_>) -> Option<Option<Text<'a>>> {
     scan.text().map(|text| text.map(|text| Text(text.into())))
+}
+
+/// What a path is made of, if the line is a message that stands there as pi writes it. What was paid is not read.
+pub(super) fn said<'a>(bytes: &'a [u8], marks: &mut Marks) -> Option<(Entry<'a>, Message<'a>)> {
+    const BEGIN: &[u8] = br#"{"type":"message","id":"#;
+    bytes.starts_with(BEGIN).then_some(())?; // before all of it is looked through
+    let mut scan = Scan::of(bytes, marks);
+    scan.follows(BEGIN)?;
+    let id = borrowed(&mut scan)?;
+    scan.follows(br#","parentId":"#)?;
+    let parent_id = borrowed(&mut scan)?;
+    scan.follows(br#","timestamp":"#)?;
+    let timestamp = borrowed(&mut scan)?;
+    scan.follows(br#","message":"#)?;
+    let message = spoken(&mut scan)?;
+    scan.follows(b"}")?;
+    let kind = Text("message".into());
+    scan.ends().then(|| (Entry { kind, id, parent_id, timestamp, ..Entry::default() }, message))
+}
+
+fn spoken<'a>(scan: &mut Scan<'a, '_>) -> Option<Message<'a>> {
+    let (mut message, mut seen) = (Message::default(), 0);
+    scan.object(|scan, key| {
+        let bit = match key {
+            b"role" => {
+                message.role = borrowed(scan)??;
+                let read = matches!(message.role.0.as_ref(), "user" | "assistant" | "toolResult");
+                read.then_some(0)?
+            }
+            // Whose the content is tells how it is read.
+            b"content" if message.role.0.is_empty() => return None,
+            b"content" if message.role.0 == "assistant" => {
+                message.content = Some(calls(scan)?);
+                1
+            }
+            b"content" => {
+                message.content = Some(Parsed::of(scan.value()?, None));
+                1
+            }
+            b"stopReason" => {
+                message.stop_reason = borrowed(scan)?;
+                2
+            }
+            b"toolCallId" => {
+                message.tool_call_id = borrowed(scan)?;
+                3
+            }
+            b"usage" => scan.value().map(|_| 4)?,
+            b"provider" => scan.word().map(|_| 5)?,
+            b"model" => scan.word().map(|_| 6)?,
+            b"responseModel" => scan.word().map(|_| 7)?,
+            b"responseId" => scan.word().map(|_| 8)?,
+            b"timestamp" => scan.value().map(|_| 9)?,
+            b"summary" | b"sections" | b"excludeFromContext" => return None,
+            _ => return scan.value().map(|_| ()),
+        };
+        once(&mut seen, bit)
+    })?;
+    (!message.role.0.is_empty()).then_some(message)
+}
+
+/// The content of an answer, with the calls in it.
+fn calls<'a>(scan: &mut Scan<'a, '_>) -> Option<Parsed<'a, Vec<Called<'a>>>> {
+    if !scan.begins(b'[') {
+        return scan.value().map(|bytes| Parsed::of(bytes, None));
+    }
+    let mut calls = Vec::new();
+    let bytes = scan.span(|scan| {
+        scan.list(|scan| {
+            let (mut kind, mut id, mut seen) = (None, None, 0);
+            scan.object(|scan, key| {
+                let bit = match key {
+                    b"type" => {
+                        kind = scan.word()?;
+                        0
+                    }
+                    b"text" => scan.unread_text().map(|()| 1)?,
+                    b"id" => {
+                        id = borrowed(scan)?;
+                        2
+                    }
+                    b"name" => scan.unread_text().map(|()| 3)?,
+                    b"arguments" => scan.value().map(|_| 4)?,
+                    _ => return scan.value().map(|_| ()),
+                };
+                once(&mut seen, bit)
+            })?;
+            if kind? == CALL.as_bytes() {
+                calls.push(Called::of(id.unwrap_or_default()));
+            }
+            Some(())
+        })
+    })?;
+    Some(Parsed::of(bytes, Some(calls)))
 }
 
 fn entry<'a>(scan: &mut Scan<'a, '_>) -> Option<Line<'a>> {

@@ -58,16 +58,20 @@ impl Reader for PiReader {
                 None => {}
             }
         }
+        if !facts.keeps_usages()
+            && !numbered
+            && let Some((entry, message)) = quick::said(line.bytes, &mut self.marks)
+        {
+            self.place(line, &entry, facts)?;
+            self.message(line, &entry, &message, facts);
+            return Ok(());
+        }
         let entry: wire::Entry<'_> = self.marks.read(line.bytes)?;
         if entry.kind.0 == "session" {
             return Ok(()); // A second header is ignored by every version.
         }
         let message = entry.message.as_ref().and_then(|message| message.value.as_deref());
-        let at = entry.timestamp.as_ref().and_then(|text| json::moment(&text.0));
-        let id = self.link(line, &entry, at, facts)?;
-        if let Some(time) = at {
-            facts.time(json::index(line), time.timestamp_millis());
-        }
+        let id = self.place(line, &entry, facts)?;
         match (entry.kind.0.as_ref(), message) {
             ("message", Some(message)) => self.message(line, &entry, message, facts),
             ("message", None) => {
@@ -94,6 +98,21 @@ impl Reader for PiReader {
 }
 
 impl PiReader {
+    /// The place of an entry in the tree and in time.
+    fn place(
+        &mut self,
+        line: Line<'_>,
+        entry: &wire::Entry<'_>,
+        facts: &mut Facts,
+    ) -> Result<Id, Fault> {
+        let at = entry.timestamp.as_ref().and_then(|text| json::moment(&text.0));
+        let id = self.link(line, entry, at, facts)?;
+        if let Some(time) = at {
+            facts.time(json::index(line), time.timestamp_millis());
+        }
+        Ok(id)
+    }
+
     /// The place of an entry in the tree.
     fn link(
         &mut self,
@@ -248,7 +267,7 @@ impl PiReader {
                 };
                 facts.state(number, Fact::Answering(ending));
                 let blocks = message.content.as_ref().and_then(|content| content.value.as_ref());
-                for block in blocks.into_iter().flatten().filter(|one| one.kind.0 == "toolCall") {
+                for block in blocks.into_iter().flatten().filter(|one| one.kind.0 == wire::CALL) {
                     let call = facts.id(block.id.as_ref().map_or("", |id| id.0.as_ref()));
                     facts.state(number, Fact::Called(call));
                 }

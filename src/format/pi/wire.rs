@@ -223,6 +223,17 @@ pub(in crate::format) struct Called<'a> {
     _arguments: Option<IgnoredAny>,
 }
 
+impl<'a> Called<'a> {
+    /// The call with that id.
+    pub fn of(id: Text<'a>) -> Self {
+        let kind = Text(CALL.into());
+        Self { kind, _text: None, id: Some(id), _name: None, _arguments: None }
+    }
+}
+
+/// The type of a block that is a call.
+pub(in crate::format) const CALL: &str = "toolCall";
+
 /// What identifies a framing or note of ours.
 #[derive(Deserialize)]
 pub(in crate::format) struct Details<'a> {

@@ -59,6 +59,11 @@ pub struct Parsed<'a, T> {
 }
 
 impl<'a, T> Parsed<'a, T> {
+    /// A value that stands as `bytes`.
+    pub fn of(bytes: &'a [u8], value: Option<T>) -> Self {
+        Self { bytes, value }
+    }
+
     /// The value as it stands.
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes

@@ -65,6 +65,11 @@ impl<'a> Scan<'a, '_> {
         Ok(self.at)
     }
 
+    /// Goes behind a string that is one, or `null`.
+    pub fn unread_text(&mut self) -> Option<()> {
+        if self.is_null()? { Some(()) } else { self.unread().ok() }
+    }
+
     /// Goes behind a string that is one.
     fn unread(&mut self) -> Result<()> {
         if self.next() != Some(b'"') {
@@ -114,7 +119,7 @@ impl<'a> Value<'_, 'a, '_> {
     fn text<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value> {
         let start = self.0.at;
         let text = self.0.quoted().ok_or(Refused::Line)?;
-        if self.0.seen.escape && text.contains(&b'\\') {
+        if self.0.is_escaped(text.len()) {
             let quoted = &self.0.bytes[start..self.0.at];
             return visitor
                 .visit_string(serde_json::from_slice(quoted).map_err(|_| Refused::Line)?);

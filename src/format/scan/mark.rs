@@ -15,13 +15,15 @@ const SHORT: usize = 4096;
 #[derive(Debug, Default)]
 pub struct Marks {
     pub(super) quotes: Vec<u64>,
+    /// Where backslashes stand.
+    pub(super) slashes: Vec<u64>,
     wide: Vec<u64>,
     pub(super) plain: bool,
 }
 
 impl Marks {
     pub(super) const fn new() -> Self {
-        Self { quotes: Vec::new(), wide: Vec::new(), plain: false }
+        Self { quotes: Vec::new(), slashes: Vec::new(), wide: Vec::new(), plain: false }
     }
 
     /// Whether its memory is worth keeping for the next line.
@@ -44,8 +46,7 @@ impl Marks {
     /// text, or holds what no string may hold.
     pub(super) fn look<'a>(&mut self, bytes: &'a [u8]) -> Option<(Seen, Option<&'a str>)> {
         let level = Level::new();
-        let (quotes, wide) = (&mut self.quotes, &mut self.wide);
-        let seen = dispatch!(level, simd => mark(simd, bytes, quotes, wide))?;
+        let seen = dispatch!(level, simd => mark(simd, bytes, self))?;
         // What is beyond ASCII may stand in strings only, so that it does not matter where the line is no text.
         if bytes.len() <= SHORT || seen.wide * 4 > bytes.len() / STEP {
             // Where much is, all of it is looked into at once, as it will have to be in any case; so is a short line, since
@@ -71,27 +72,28 @@ pub(super) struct Seen {
 /// is something in it that no string may hold: a control character, or an escape that is none.
 #[expect(clippy::inline_always, reason = "only what is inlined uses the registers asked for")]
 #[inline(always)]
-fn mark<S: Simd>(
-    simd: S,
-    bytes: &[u8],
-    quotes: &mut Vec<u64>,
-    wide: &mut Vec<u64>,
-) -> Option<Seen> {
+fn mark<S: Simd>(simd: S, bytes: &[u8], marks: &mut Marks) -> Option<Seen> {
+    let Marks { quotes, slashes, wide, .. } = marks;
     let mut marking = Marking { bytes, ..Marking::default() };
     let (steps, rest) = bytes.as_chunks::<STEP>();
-    quotes.clear();
-    quotes.reserve(steps.len() + 1);
+    for words in [&mut *quotes, &mut *slashes] {
+        words.clear();
+        words.resize(steps.len(), 0);
+    }
     wide.clear();
-    for steps in steps.chunks(64) {
-        for step in steps {
-            quotes.push(marking.take(u8x64::from_slice(simd, step))?);
+    let marked = quotes.chunks_mut(64).zip(slashes.chunks_mut(64));
+    for (steps, (quotes, slashes)) in steps.chunks(64).zip(marked) {
+        for (step, (quotes, slashes)) in steps.iter().zip(quotes.iter_mut().zip(slashes)) {
+            (*quotes, *slashes) = marking.take(u8x64::from_slice(simd, step))?;
         }
         wide.push(marking.wide >> (64 - steps.len()));
     }
     if !rest.is_empty() {
         let mut last = [b' '; STEP];
         last[..rest.len()].copy_from_slice(rest);
-        quotes.push(marking.take(u8x64::from_slice(simd, &last))?);
+        let (quote, slash) = marking.take(u8x64::from_slice(simd, &last))?;
+        quotes.push(quote);
+        slashes.push(slash);
         if steps.len().is_multiple_of(64) {
             wide.push(0);
         }
@@ -142,7 +144,7 @@ struct Marking<'a> {
 impl Marking<'_> {
     #[expect(clippy::inline_always, reason = "only what is inlined uses the registers asked for")]
     #[inline(always)]
-    fn take<S: Simd>(&mut self, step: u8x64<S>) -> Option<u64> {
+    fn take<S: Simd>(&mut self, step: u8x64<S>) -> Option<(u64, u64)> {
         // Nearly all is done without asking whether there is need: text is too mixed for such questions to be guessed.
         let equal = |byte: u8| step.simd_eq(byte).to_bitmask();
         let (quotes, slashes) = (equal(b'"'), equal(b'\\'));
@@ -162,7 +164,7 @@ impl Marking<'_> {
         }
         self.before ^= quotes;
         self.at += STEP;
-        Some(quotes)
+        Some((quotes, slashes))
     }
 
     /// The bytes of the step that stand in strings.
