@@ -242,7 +242,9 @@ impl<'a, 'm> Scan<'a, 'm> {
         let (first, last) = ((end - len) / STEP, end / STEP);
         let from = u64::MAX << ((end - len) % STEP);
         let to = (1 << (end % STEP)) - 1;
-        let Some(steps) = self.slashes.get(first..=last) else { return true };
+        let Some(steps) = self.slashes.get(first..=last) else {
+            return memchr::memchr(b'\\', &self.bytes[end - len..end]).is_some();
+        };
         match steps {
             [only] => only & from & to != 0,
             [begin, rest @ .., end] => {

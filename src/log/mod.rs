@@ -14,6 +14,7 @@ mod tee;
 use std::{
     cell::Cell,
     fs::File,
+    hash::Hasher as _,
     io::{self, Write},
     ops::{Deref, Range},
     os::unix::fs::FileExt,
@@ -107,6 +108,26 @@ pub struct Log {
     excerpt: bool,
     /// Whether bytes behind the last newline count as a line, as they will once a newline is written behind them.
     mended: bool,
+}
+
+/// The digest of the line in hand, if it is longer than what is read at once: what of it was read last is still near.
+#[derive(Default)]
+struct Begun(Option<(XxHash3_64, usize)>);
+
+impl Begun {
+    /// Takes what was not taken yet of a line that begins like this.
+    fn add(&mut self, line: &[u8]) {
+        let (hash, len) = self.0.get_or_insert_with(|| (XxHash3_64::new(), 0));
+        hash.write(&line[*len..]);
+        *len = line.len();
+    }
+
+    /// The digest of the whole line; another one may begin.
+    fn finish(&mut self, whole: &[u8]) -> u64 {
+        let Some((mut hash, len)) = self.0.take() else { return XxHash3_64::oneshot(whole) };
+        hash.write(&whole[len..]);
+        hash.finish()
+    }
 }
 
 /// One file of a log.
@@ -334,6 +355,7 @@ impl Log {
         }
         let mut buffer_at = from; // the address of space[0], always the start of a line
         let mut searched = 0;
+        let mut begun = Begun::default();
         loop {
             let buffer = &space.0[..held];
             let mut bom =
@@ -351,7 +373,7 @@ impl Log {
                     bytes,
                     crlf,
                 };
-                self.line_at(line.start, &buffer[start + first..=newline]);
+                self.line_at(line.start, &buffer[start + first..=newline], &mut begun);
                 self.end = buffer_at + newline as u64 + 1;
                 let after = visit(line)?;
                 if let Some(tee) = self.tee.as_mut().filter(|_| after == After::Uncopied) {
@@ -373,7 +395,7 @@ impl Log {
             if want == 0 && self.mended && to == self.own().base + self.own().len && held > 0 {
                 let index = self.starts.len();
                 let bytes = &space.0[..held];
-                self.line_at(buffer_at, bytes);
+                self.line_at(buffer_at, bytes, &mut begun);
                 self.end = next;
                 let line = Line { index, start: buffer_at, inset: 0, bytes, crlf: false };
                 return visit(line).map(|after| after != After::Nothing);
@@ -385,6 +407,9 @@ impl Log {
                 let finding = Finding::new(Code::RecordTooLarge, "a line of 4 GiB or more");
                 return Err(finding.on(self.starts.len() + 1).into());
             }
+            if held >= BLOCK && self.digests.is_some() && buffer_at > from {
+                begun.add(&space.0[..held]);
+            }
             space.reach(held + want);
             self.read_exact(next, &mut space.0[held..held + want])?;
             if let Some(tee) = &mut self.tee {
@@ -395,10 +420,10 @@ impl Log {
     }
 
     /// Takes note of a line, of which `whole` are all bytes.
-    fn line_at(&mut self, start: u64, whole: &[u8]) {
+    fn line_at(&mut self, start: u64, whole: &[u8], begun: &mut Begun) {
         self.starts.push(start);
         if let Some(digests) = &mut self.digests {
-            digests.push(XxHash3_64::oneshot(whole));
+            digests.push(begun.finish(whole));
         }
     }
 

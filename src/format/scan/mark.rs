@@ -10,12 +10,15 @@ pub(super) const STEP: usize = 64;
 /// How long a line is, at most, that is looked into as a whole for being text.
 const SHORT: usize = 4096;
 
+/// How long a line is whose backslashes are not kept.
+const LONG: usize = 1 << 20;
+
 /// Where the strings of a line begin and end: a bit for each byte. Kept from line to line for its memory, and for what it
 /// tells of the line marked last.
 #[derive(Debug, Default)]
 pub struct Marks {
     pub(super) quotes: Vec<u64>,
-    /// Where backslashes stand.
+    /// Where backslashes stand, unless the line is a long one: there it would cost more than it saves.
     pub(super) slashes: Vec<u64>,
     wide: Vec<u64>,
     pub(super) plain: bool,
@@ -76,13 +79,17 @@ fn mark<S: Simd>(simd: S, bytes: &[u8], marks: &mut Marks) -> Option<Seen> {
     let Marks { quotes, slashes, wide, .. } = marks;
     let mut marking = Marking { bytes, ..Marking::default() };
     let (steps, rest) = bytes.as_chunks::<STEP>();
-    for words in [&mut *quotes, &mut *slashes] {
+    let keeps = bytes.len() < LONG;
+    for (words, len) in
+        [(&mut *quotes, steps.len()), (&mut *slashes, usize::from(keeps) * steps.len())]
+    {
         words.clear();
-        words.resize(steps.len(), 0);
+        words.resize(len, 0);
     }
     wide.clear();
-    let marked = quotes.chunks_mut(64).zip(slashes.chunks_mut(64));
-    for (steps, (quotes, slashes)) in steps.chunks(64).zip(marked) {
+    let (mut kept, mut unkept) = (slashes.chunks_mut(64), [0; 64]);
+    for (steps, quotes) in steps.chunks(64).zip(quotes.chunks_mut(64)) {
+        let slashes = kept.next().unwrap_or(&mut unkept);
         for (step, (quotes, slashes)) in steps.iter().zip(quotes.iter_mut().zip(slashes)) {
             (*quotes, *slashes) = marking.take(u8x64::from_slice(simd, step))?;
         }
@@ -93,7 +100,9 @@ fn mark<S: Simd>(simd: S, bytes: &[u8], marks: &mut Marks) -> Option<Seen> {
         last[..rest.len()].copy_from_slice(rest);
         let (quote, slash) = marking.take(u8x64::from_slice(simd, &last))?;
         quotes.push(quote);
-        slashes.push(slash);
+        if keeps {
+            slashes.push(slash);
+        }
         if steps.len().is_multiple_of(64) {
             wide.push(0);
         }
