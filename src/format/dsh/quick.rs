@@ -2,23 +2,27 @@
 //!
 //! What is not read here is read by [`wire::Event`], and its data once that is known.
 
-use super::wire::{Body, Event, Message, Said};
+use super::wire::{Body, Event, Message, Said, Source, Usage};
 use crate::format::{
     json::Text,
-    scan::{Marks, Scan, once},
+    scan::{Marks, Parsed, Scan, once},
 };
 
-/// The event, if it is one that can be read like this.
-pub(super) fn event<'a>(bytes: &'a [u8], marks: &mut Marks) -> Option<(Event<'a>, Body<'a>)> {
+/// The event, if it is one that can be read like this. Where nobody wants to know what was `paid`, that is passed over.
+pub(super) fn event<'a>(
+    bytes: &'a [u8],
+    paid: bool,
+    marks: &mut Marks,
+) -> Option<(Event<'a>, Body<'a>)> {
     let mut scan = Scan::of(bytes, marks);
-    usual(&mut scan).or_else(|| {
+    usual(&mut scan, paid).or_else(|| {
         scan.again();
-        other(&mut scan)
+        other(&mut scan, paid)
     })
 }
 
 /// The event as the harness writes most of them.
-fn usual<'a>(scan: &mut Scan<'a, '_>) -> Option<(Event<'a>, Body<'a>)> {
+fn usual<'a>(scan: &mut Scan<'a, '_>, paid: bool) -> Option<(Event<'a>, Body<'a>)> {
     let mut event = Event::default();
     scan.follows(br#"{"type":"#)?;
     event.kind = Text(scan.text()??.into());
@@ -27,7 +31,7 @@ fn usual<'a>(scan: &mut Scan<'a, '_>) -> Option<(Event<'a>, Body<'a>)> {
     scan.follows(br#","time":"#)?;
     event.time = scan.whole_number()?.map(i64::try_from).transpose().ok()?;
     scan.follows(br#","data":"#)?;
-    let body = body(&event.kind.0, scan)?;
+    let body = body(&event.kind.0, scan, paid)?;
     if scan.follows(br#","surfaceOp":"#).is_some() {
         event.surface_op = scan.raw()?;
     }
@@ -36,25 +40,29 @@ fn usual<'a>(scan: &mut Scan<'a, '_>) -> Option<(Event<'a>, Body<'a>)> {
 }
 
 /// What the data says. That of messages is read by hand, since they are most of a log.
-fn body<'a>(kind: &str, scan: &mut Scan<'a, '_>) -> Option<Body<'a>> {
+fn body<'a>(kind: &str, scan: &mut Scan<'a, '_>, paid: bool) -> Option<Body<'a>> {
     Some(match kind {
-        "user/message" => Body::User(Box::new(message(scan)?)),
-        "assistant/message" => Body::Answer(Box::new(said(scan)?)),
-        "tool/result" => Body::Result(Box::new(said(scan)?)),
+        "user/message" => Body::User(Box::new(message(scan, false)?)),
+        "assistant/message" => Body::Answer(Box::new(said(scan, paid)?)),
+        "tool/result" => Body::Result(Box::new(said(scan, paid)?)),
         _ => Body::read(kind, scan.here()).ok()?,
     })
 }
 
-fn said<'a>(scan: &mut Scan<'a, '_>) -> Option<Said<'a>> {
+fn said<'a>(scan: &mut Scan<'a, '_>, paid: bool) -> Option<Said<'a>> {
     let (mut said, mut usage, mut interrupted, mut seen) = (None, None, None, 0);
     scan.object(|scan, key| {
         let bit = match key {
             b"message" => {
-                said = Some(message(scan)?);
+                said = Some(message(scan, true)?);
                 0
             }
-            b"usage" => {
+            b"usage" if paid || !scan.begins(b'{') => {
                 usage = scan.typed()?;
+                1
+            }
+            b"usage" => {
+                usage = scan.value().map(|_| Some(Usage::default()))?;
                 1
             }
             b"interrupted" => {
@@ -68,10 +76,14 @@ fn said<'a>(scan: &mut Scan<'a, '_>) -> Option<Said<'a>> {
     Some(Said { message: said?, usage, interrupted })
 }
 
-fn message<'a>(scan: &mut Scan<'a, '_>) -> Option<Message<'a>> {
+fn text<'a>(scan: &mut Scan<'a, '_>) -> Option<Option<Text<'a>>> {
+    scan.text().map(|text| text.map(|text| Text(text.into())))
+}
+
+/// A message, with its calls and what it answers if there may be any of these.
+fn message<'a>(scan: &mut Scan<'a, '_>, calls: bool) -> Option<Message<'a>> {
     let (mut role, mut id, mut content, mut source, mut call) = (None, None, None, None, None);
     let mut seen = 0;
-    let text = |scan: &mut Scan<'a, '_>| scan.text().map(|text| text.map(|text| Text(text.into())));
     scan.object(|scan, key| {
         let bit = match key {
             b"role" => {
@@ -82,14 +94,19 @@ fn message<'a>(scan: &mut Scan<'a, '_>) -> Option<Message<'a>> {
                 id = text(scan)?;
                 1
             }
-            b"content" => {
+            b"content" if calls => {
                 content = Some(scan.typed()?);
                 2
             }
-            b"source" => {
-                source = scan.typed()?;
+            b"content" => {
+                content = Some(Parsed::of(scan.value()?, None));
+                2
+            }
+            b"source" if scan.begins(b'{') => {
+                source = Some(self::source(scan)?);
                 3
             }
+            b"source" => scan.is_null()?.then_some(3)?,
             b"toolCallId" => {
                 call = text(scan)?;
                 4
@@ -101,8 +118,24 @@ fn message<'a>(scan: &mut Scan<'a, '_>) -> Option<Message<'a>> {
     Some(Message { role: role?, id, content: content?, source, tool_call_id: call })
 }
 
+fn source<'a>(scan: &mut Scan<'a, '_>) -> Option<Source<'a>> {
+    let (mut source, mut seen) = (Source::default(), 0);
+    scan.object(|scan, key| {
+        let (bit, field) = match key {
+            b"kind" => (0, &mut source.kind),
+            b"plugin" => (1, &mut source.plugin),
+            b"provider" => (2, &mut source.provider),
+            b"model" => (3, &mut source.model),
+            _ => return scan.value().map(|_| ()),
+        };
+        *field = text(scan)?;
+        once(&mut seen, bit)
+    })?;
+    Some(source)
+}
+
 /// The event with its keys in any order.
-fn other<'a>(scan: &mut Scan<'a, '_>) -> Option<(Event<'a>, Body<'a>)> {
+fn other<'a>(scan: &mut Scan<'a, '_>, paid: bool) -> Option<(Event<'a>, Body<'a>)> {
     let (mut event, mut body) = (Event::default(), None);
     let mut seen = 0; // a key that comes twice is not for us to judge
     scan.object(|scan, key| {
@@ -128,7 +161,7 @@ fn other<'a>(scan: &mut Scan<'a, '_>) -> Option<(Event<'a>, Body<'a>)> {
                 4
             }
             b"data" if seen & 1 != 0 => {
-                body = Some(Body::read(&event.kind.0, scan.here()).ok()?);
+                body = Some(self::body(&event.kind.0, scan, paid)?);
                 5
             }
             b"surfaceOp" => {

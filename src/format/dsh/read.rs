@@ -118,7 +118,7 @@ impl Reader for DshReader {
             return read_header(line, facts);
         }
         // Everything that may fail is parsed before anything is stated.
-        let (event, body) = match quick::event(line.bytes, &mut self.marks) {
+        let (event, body) = match quick::event(line.bytes, facts.keeps_usages(), &mut self.marks) {
             Some(read) => read,
             None => taken_apart(line.bytes)?,
         };

@@ -227,7 +227,7 @@ pub(super) struct Message<'a> {
     pub tool_call_id: Option<Text<'a>>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 pub(super) struct Source<'a> {
     #[serde(borrow)]
     pub kind: Option<Text<'a>>,
@@ -240,7 +240,7 @@ pub(super) struct Source<'a> {
 }
 
 /// Counters: the input ones are disjoint, reasoning is inside output. Missing or null is zero.
-#[derive(Clone, Deserialize)]
+#[derive(Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Usage<'a> {
     #[serde(borrow)]
