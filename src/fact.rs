@@ -600,6 +600,39 @@ pub struct Prompts {
     pub asked: Vec<(u32, String)>,
 }
 
+/// Kinds of facts that many logs have none of, so that nobody need look through all for them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Rare {
+    /// [`Fact::Linked`], in logs that are trees.
+    Linked,
+    /// [`Fact::Labelled`].
+    Labelled,
+    /// [`Fact::Compacted`].
+    Compacted,
+    /// [`Fact::Edited`].
+    Edited,
+    /// [`Fact::Queued`].
+    Queued,
+    /// [`Fact::Seeded`].
+    Seeded,
+}
+
+impl Rare {
+    #[inline]
+    fn of(fact: Fact) -> Option<Self> {
+        Some(match fact {
+            Fact::Linked { .. } => Self::Linked,
+            Fact::Labelled { .. } => Self::Labelled,
+            Fact::Compacted { .. } => Self::Compacted,
+            Fact::Edited { .. } => Self::Edited,
+            Fact::Queued { .. } => Self::Queued,
+            Fact::Seeded => Self::Seeded,
+            _ => return None,
+        })
+    }
+}
+
 /// Which facts are worth their memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
@@ -621,6 +654,8 @@ const LATEST: usize = 6;
 pub struct Facts {
     ids: Ids,
     stated: Vec<Stated>,
+    /// Which of the rare kinds were stated, a bit for each.
+    rare: u8,
     /// Where the facts of each line begin, as far as lines were stated.
     firsts: Vec<u32>,
     words: HashSet<Word>,
@@ -659,6 +694,7 @@ impl Default for Facts {
         Self {
             ids: Ids::default(),
             stated: Vec::new(),
+            rare: 0,
             firsts: Vec::new(),
             words: HashSet::new(),
             latest: Vec::new(),
@@ -755,8 +791,15 @@ impl Facts {
             if self.firsts.len() <= line as usize {
                 self.firsts.resize(line as usize + 1, next);
             }
+            self.rare |= Rare::of(fact).map_or(0, |rare| 1 << rare as u8);
             self.stated.push(Stated { line, fact });
         }
+    }
+
+    /// Whether any line states such a fact.
+    #[must_use]
+    pub fn has(&self, rare: Rare) -> bool {
+        self.rare & 1 << rare as u8 != 0
     }
 
     /// Whether more than records of usage is wanted.

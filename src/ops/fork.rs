@@ -5,7 +5,7 @@ use std::{collections::HashSet, path::Path};
 use super::Cut;
 use crate::{
     error::{Error, Result},
-    fact::{Base, Fact, Facts, Id, IdSet, index},
+    fact::{Base, Fact, Facts, Id, IdSet, Rare, index},
     format::{Adopted, Birth, Context, Format, Note, Rewire, Tip, Writer},
     log::Draft,
     session::Thread,
@@ -143,9 +143,7 @@ pub fn child<'a>(child: &Child<'a>) -> Result<Draft<'a>> {
 /// before its mark. Where the last record of the path is not the last in the file, the order of the path.
 fn in_file_order(facts: &Facts, kept: &[u32]) -> Vec<u32> {
     let mut order = kept.to_vec();
-    if facts.all().iter().any(|stated| matches!(stated.fact, Fact::Linked { .. }))
-        && kept.last() == kept.iter().max()
-    {
+    if facts.has(Rare::Linked) && kept.last() == kept.iter().max() {
         order.sort_unstable();
     }
     order
@@ -167,7 +165,8 @@ fn finish(
 ) -> Result<Vec<Vec<u8>>> {
     let facts = &thread.session.facts;
     let mut labels: Vec<(Id, u32)> = Vec::new();
-    for stated in facts.all() {
+    let all = if facts.has(Rare::Labelled) { facts.all() } else { &[] };
+    for stated in all {
         let Fact::Labelled { target, set } = stated.fact else { continue };
         labels.retain(|(known, _)| *known != target);
         if set && (rewire.kept[index(target)] || rewire.calls.contains(&target)) {
@@ -255,7 +254,8 @@ impl Kept {
             }
             id.map(|id| (id, kept_lines[*line as usize] && !useless))
         };
-        let path: Vec<(Id, bool)> = thread.path().iter().filter_map(record).collect();
+        let tree = if facts.has(Rare::Linked) { thread.path() } else { &[] };
+        let path: Vec<(Id, bool)> = tree.iter().filter_map(record).collect();
         let mut kept = vec![false; facts.id_count()];
         for (id, has) in &path {
             kept[index(*id)] = *has;
@@ -264,7 +264,9 @@ impl Kept {
             Fact::Called(call) => Some(call),
             _ => None,
         };
-        let calls = thread.path().iter().filter(|line| kept_lines[**line as usize]);
+        // They are asked for by labels alone.
+        let labelled = if facts.has(Rare::Labelled) { thread.path() } else { &[] };
+        let calls = labelled.iter().filter(|line| kept_lines[**line as usize]);
         let calls = calls.flat_map(|line| facts.of(*line)).filter_map(called).collect();
         Self { path, kept, calls }
     }

@@ -3,7 +3,7 @@
 use super::{At, Boundary, Branch, Kind, Session, Turns, lineage};
 use crate::{
     error::Result,
-    fact::{Carrier, Fact, Id},
+    fact::{Carrier, Fact, Id, Rare},
     finding::{Finding, Severity},
     format::{Message, Origin},
 };
@@ -141,6 +141,9 @@ impl<'a> Thread<'a> {
     /// How many prompts wait in the client's queue at a boundary.
     #[must_use]
     pub fn queued(&self, boundary: Boundary) -> u64 {
+        if !self.session.facts.has(Rare::Queued) {
+            return 0;
+        }
         let facts = self.branch.lines[..boundary.keep()]
             .iter()
             .flat_map(|line| self.session.facts.of(*line));

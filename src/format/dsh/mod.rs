@@ -14,7 +14,7 @@ mod write;
 use super::{Format, Head, Layout, Message, Reader, Unfolded, Writer, record::Recorder};
 use crate::{
     error::{Error, Result},
-    fact::{Fact, Facts, Id},
+    fact::{Fact, Facts, Id, Rare},
 };
 
 /// The DSH client.
@@ -62,6 +62,7 @@ impl Format for Dsh {
             }));
         }
         // Older marks stand inside the inherited part; the last one is this session's own.
+        let path = if facts.has(Rare::Seeded) { path } else { &[] };
         let mark = path.iter().rposition(|line| facts.of(*line).any(|fact| fact == Fact::Seeded));
         Some(mark.unwrap_or(0))
     }

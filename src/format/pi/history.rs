@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::{
-    fact::{Fact, Facts, Id, IdMap, Place, Role},
+    fact::{Fact, Facts, Id, IdMap, Place, Rare, Role},
     format::{Message, Origin},
 };
 
@@ -13,7 +13,8 @@ use super::wire::Dialect;
 pub(in crate::format) fn of(facts: &Facts, path: &[u32], dialect: Dialect) -> Vec<Message> {
     let (selection, kept) = select(facts, path);
     let modern = dialect == Dialect::Pi;
-    let edits = if modern { edits(facts, &selection) } else { IdMap::default() };
+    let edits =
+        if modern && facts.has(Rare::Edited) { edits(facts, &selection) } else { IdMap::default() };
     let mut messages = Vec::new();
     for (position, &line) in selection.iter().enumerate() {
         let (mut summary, mut sent, mut own) = (false, true, None);
@@ -49,6 +50,9 @@ pub(in crate::format) fn of(facts: &Facts, path: &[u32], dialect: Dialect) -> Ve
 /// The lines that count: the last compaction first, then what it keeps, then what follows it. The range is that of
 /// the kept ones.
 fn select(facts: &Facts, path: &[u32]) -> (Vec<u32>, Range<usize>) {
+    if !facts.has(Rare::Compacted) {
+        return (path.to_vec(), 0..0);
+    }
     let last =
         path.iter().enumerate().rev().find_map(|(at, line)| Some((at, compacted(facts, *line)?)));
     let Some((at, kept)) = last else { return (path.to_vec(), 0..0) };
