@@ -1,9 +1,14 @@
 //! Values that nobody asks for: passed over, and found to be whole.
 
+use fearless_simd::{Level, dispatch, prelude::*, u8x64};
+
 use super::mark::STEP;
 
 /// How deep values may lie in each other.
 const DEPTH: usize = 64;
+
+/// How many values of a list are passed over one by one before many are expected.
+const FEW: usize = 4;
 
 /// A line and where its strings begin and end. All methods are given a place in it and give that behind what they passed
 /// over; nothing where the line is not what they look for.
@@ -76,16 +81,10 @@ impl Skip<'_, '_> {
     /// an answer as they came in, and when. What is not one of these or has no comma behind it is left.
     #[inline]
     fn row(self, mut at: usize) -> usize {
-        loop {
+        for _ in 0..FEW {
             let behind = match self.bytes.get(at) {
-                Some(b'"') => {
-                    at = self.strings(at);
-                    self.string(at + 1)
-                }
-                Some(b'0'..=b'9') => {
-                    at = self.small_numbers(at);
-                    self.whole_number(at)
-                }
+                Some(b'"') => self.string(at + 1),
+                Some(b'0'..=b'9') => self.whole_number(at),
                 _ => None,
             };
             match behind {
@@ -93,52 +92,8 @@ impl Skip<'_, '_> {
                 _ => return at,
             }
         }
-    }
-
-    /// The last string of those that stand behind each other from `at` on.
-    #[inline]
-    fn strings(self, at: usize) -> usize {
-        let mut step = at / STEP;
-        let Some(quotes) = self.quotes.get(step) else { return at };
-        // The lowest bit is that of the quote that begins the string at `begin`.
-        let (mut quotes, mut begin) = (quotes & (u64::MAX << (at % STEP)), at);
-        loop {
-            quotes &= quotes.wrapping_sub(1);
-            while quotes == 0 {
-                step += 1;
-                let Some(more) = self.quotes.get(step) else { return begin };
-                quotes = *more;
-            }
-            let end = step * STEP + quotes.trailing_zeros() as usize;
-            if self.bytes.get(end + 1..end + 3) != Some(b",\"") {
-                return begin;
-            }
-            begin = end + 2;
-            quotes &= quotes.wrapping_sub(1);
-            if quotes == 0 {
-                step = begin / STEP;
-                let Some(more) = self.quotes.get(step) else { return begin };
-                quotes = *more & (u64::MAX << (begin % STEP));
-            }
-        }
-    }
-
-    /// Behind numbers of one digit with commas behind them, as long as there are four.
-    #[inline]
-    fn small_numbers(self, mut at: usize) -> usize {
-        const LANES: u64 = 0x0001_0001_0001_0001;
-        while let Some(four) = self.bytes.get(at..).and_then(<[u8]>::first_chunk) {
-            let four = u64::from_le_bytes(*four);
-            let commas = four >> 8 & (0xFF * LANES) == u64::from(b',') * LANES;
-            let above = (four & (0xFF * LANES)).wrapping_sub(u64::from(b'0') * LANES);
-            // What is less than zero has the bits above set, and ten or more carries into them.
-            let digits = (above | above.wrapping_add(0x76 * LANES)) & (0xFF80 * LANES) == 0;
-            if !commas || !digits {
-                break;
-            }
-            at += 8;
-        }
-        at
+        let level = Level::new();
+        dispatch!(level, simd => long_row(simd, self, at))
     }
 
     /// Behind a whole number.
@@ -230,9 +185,90 @@ impl Skip<'_, '_> {
     }
 }
 
+/// What [`Skip::row`] says, a step at a time.
+#[expect(clippy::inline_always, reason = "only what is inlined uses the registers asked for")]
+#[inline(always)]
+fn long_row<S: Simd>(simd: S, line: Skip<'_, '_>, at: usize) -> usize {
+    let (steps, _) = line.bytes.as_chunks::<STEP>();
+    let mut behind = at;
+    // Of the step before, in the lowest bit: whether a string is open, and whether the last byte is a comma, the end of
+    // a string, a zero that begins a number.
+    let (mut open, mut comma, mut end, mut zero) = (0, 0, 0, 0);
+    let first = at / STEP;
+    for (nth, (step, quotes)) in steps.iter().zip(line.quotes).enumerate().skip(first) {
+        let from = if nth == first { at % STEP } else { 0 };
+        let here = u64::MAX << from;
+        if nth == first {
+            comma = 1 << from; // The place behind one counts for both.
+        }
+        let quotes = quotes & here;
+        let turns = [1, 2, 4, 8, 16, 32].into_iter();
+        let inside = turns.fold(quotes ^ open, |mask, by| mask ^ mask << by);
+        let (begins, ends) = (quotes & inside, quotes & !inside);
+        let outside = here & !(inside | ends);
+        let step = u8x64::from_slice(simd, step);
+        let commas = step.simd_eq(b',').to_bitmask() & outside;
+        let zeros = step.simd_eq(b'0').to_bitmask() & outside;
+        let digits = step.simd_ge(b'0').to_bitmask() & step.simd_le(b'9').to_bitmask() & outside;
+        let behind_comma = commas << 1 | comma;
+        let first_zeros = zeros & behind_comma;
+        let wrong = outside & !(commas | digits)
+            | commas & behind_comma
+            | begins & !behind_comma
+            | (ends << 1 | end) & !commas
+            | (first_zeros << 1 | zero) & digits;
+        let right = wrong.checked_sub(1).map_or(u64::MAX, |below| below & !wrong);
+        if let Some(last) = (commas & right).checked_ilog2() {
+            behind = nth * STEP + last as usize + 1;
+        }
+        if wrong != 0 {
+            break;
+        }
+        (open, comma, end, zero) = (inside >> 63, commas >> 63, ends >> 63, first_zeros >> 63);
+    }
+    behind
+}
+
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::super::{Marks, Scan};
+
+    fn passes(text: &str) -> bool {
+        let mut marks = Marks::default();
+        let mut scan = Scan::of(text.as_bytes(), &mut marks);
+        scan.value().is_some() && scan.ends()
+    }
+
+    fn is_json(text: &str) -> bool {
+        serde_json::from_str::<serde_json::Value>(text).is_ok()
+    }
+
+    /// Values as lists have many, and a few others.
+    fn value() -> impl Strategy<Value = &'static str> {
+        const USUAL: &[&str] =
+            &[r#""word ""#, r#""""#, r#"",""#, r#""\"""#, r#""]""#, "0", "7", "10", "123456789012"];
+        const RARE: &[&str] = &[
+            "01", "00", "", " 3", "4 ", "-5", "6.0", "null", "x", r#""a"1"#, r#"2"b""#, "{}",
+            "[9,9]", "/", ":",
+        ];
+        let weighed = |weight, values: &'static [&'static str]| {
+            values.iter().map(move |value| (weight, Just(*value)))
+        };
+        prop::strategy::Union::new_weighted(weighed(90, USUAL).chain(weighed(1, RARE)).collect())
+    }
+
+    proptest! {
+        #[test]
+        fn a_list_is_passed_over_if_it_is_one(
+            filler in 0..70_usize,
+            values in prop::collection::vec(value(), 0..120),
+        ) {
+            let text = format!("{}[{}]", " ".repeat(filler), values.join(","));
+            prop_assert_eq!(passes(&text), is_json(&text), "{}", text);
+        }
+    }
 
     #[test]
     fn rows_of_numbers_and_strings_are_passed_over_wherever_they_stand() {
@@ -253,15 +289,8 @@ mod tests {
         for filler in 0..140 {
             for (row, whole) in rows {
                 let text = format!(r#"{{"{}":[{row}]}}"#, "k".repeat(filler));
-                let mut marks = Marks::default();
-                let mut scan = Scan::of(text.as_bytes(), &mut marks);
-                let passed = scan.value().is_some() && scan.ends();
-                assert_eq!(passed, whole, "{text}");
-                assert_eq!(
-                    serde_json::from_str::<serde_json::Value>(&text).is_ok(),
-                    whole,
-                    "{text}"
-                );
+                assert_eq!(passes(&text), whole, "{text}");
+                assert_eq!(is_json(&text), whole, "{text}");
             }
         }
     }
