@@ -70,8 +70,10 @@ impl<'a, 'm> Scan<'a, 'm> {
     }
 
     /// Goes behind `text`, if that is what stands here to the byte.
-    pub fn follows(&mut self, text: &[u8]) -> Option<()> {
-        self.literal(text)
+    #[inline]
+    pub fn follows<const N: usize>(&mut self, text: &[u8; N]) -> Option<()> {
+        let is = self.bytes[self.at..].first_chunk() == Some(text);
+        is.then(|| self.at += N)
     }
 
     /// Goes back to the beginning.
@@ -169,16 +171,23 @@ impl<'a, 'm> Scan<'a, 'm> {
         if self.is_null()? {
             return Some(None);
         }
-        let start = self.at;
-        let mut number = 0_u64;
-        while let Some(digit @ b'0'..=b'9') = self.bytes.get(self.at) {
-            number = number.wrapping_mul(10).wrapping_add(u64::from(digit - b'0'));
-            self.at += 1;
+        let (mut number, mut len) = (0_u64, 0);
+        let text = &self.bytes[self.at..];
+        let next = loop {
+            match text.get(len) {
+                Some(digit @ b'0'..=b'9') if len < 19 => {
+                    number = number * 10 + u64::from(digit - b'0');
+                    len += 1;
+                }
+                next => break next,
+            }
+        };
+        let whole = len == 1 || len > 1 && text[0] != b'0';
+        if !whole || matches!(next, Some(b'0'..=b'9' | b'.' | b'e' | b'E')) {
+            return None;
         }
-        let len = self.at - start;
-        let whole = (1..20).contains(&len) && (len == 1 || self.bytes[start] != b'0');
-        let more = matches!(self.bytes.get(self.at), Some(b'.' | b'e' | b'E'));
-        (whole && !more).then_some(Some(number))
+        self.at += len;
+        Some(Some(number))
     }
 
     /// What was not read yet, behind blanks.

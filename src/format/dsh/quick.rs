@@ -2,7 +2,7 @@
 //!
 //! What is not read here is read by [`wire::Event`], and its data once that is known.
 
-use super::wire::{Body, Event, Message, Said, Source, Usage};
+use super::wire::{Body, Event, Link, Message, Said, Source, Usage};
 use crate::format::{
     json::Text,
     scan::{Marks, Parsed, Scan, once},
@@ -94,8 +94,8 @@ fn message<'a>(scan: &mut Scan<'a, '_>, calls: bool) -> Option<Message<'a>> {
                 id = text(scan)?;
                 1
             }
-            b"content" if calls => {
-                content = Some(scan.typed()?);
+            b"content" if calls && scan.begins(b'[') => {
+                content = Some(links(scan)?);
                 2
             }
             b"content" => {
@@ -116,6 +116,41 @@ fn message<'a>(scan: &mut Scan<'a, '_>, calls: bool) -> Option<Message<'a>> {
         once(&mut seen, bit)
     })?;
     Some(Message { role: role?, id, content: content?, source, tool_call_id: call })
+}
+
+/// A content, with what calls or answers a call in it.
+fn links<'a>(scan: &mut Scan<'a, '_>) -> Option<Parsed<'a, Vec<Link<'a>>>> {
+    let mut links = Vec::new();
+    let bytes = scan.span(|scan| {
+        scan.list(|scan| {
+            let (mut kind, mut id, mut call, mut seen) = (None, None, None, 0);
+            scan.object(|scan, key| {
+                let bit = match key {
+                    b"type" => {
+                        kind = text(scan)?;
+                        0
+                    }
+                    b"text" => scan.unread_text().map(|()| 1)?,
+                    b"id" => {
+                        id = text(scan)?;
+                        2
+                    }
+                    b"name" => scan.unread_text().map(|()| 3)?,
+                    b"arguments" => scan.unread_text().map(|()| 4)?,
+                    b"toolCallId" => {
+                        call = text(scan)?;
+                        5
+                    }
+                    b"content" => scan.value().map(|_| 6)?,
+                    _ => return scan.value().map(|_| ()),
+                };
+                once(&mut seen, bit)
+            })?;
+            links.extend(Link::of(kind?, id, call));
+            Some(())
+        })
+    })?;
+    Some(Parsed::of(bytes, Some(links)))
 }
 
 fn source<'a>(scan: &mut Scan<'a, '_>) -> Option<Source<'a>> {

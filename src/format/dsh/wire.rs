@@ -385,15 +385,38 @@ pub(super) struct Link<'a> {
     _content: Option<IgnoredAny>,
 }
 
+/// The types of the blocks that matter.
+const CALL: &str = "tool-call";
+const RESULT: &str = "tool-result";
+
+impl<'a> Link<'a> {
+    /// The block of that type, if it is one that calls or answers.
+    pub(super) fn of(
+        kind: Text<'a>,
+        id: Option<Text<'a>>,
+        answers: Option<Text<'a>>,
+    ) -> Option<Self> {
+        matches!(kind.0.as_ref(), CALL | RESULT).then(|| Self {
+            kind,
+            _text: None,
+            id,
+            _name: None,
+            _arguments: None,
+            tool_call_id: answers,
+            _content: None,
+        })
+    }
+}
+
 impl Message<'_> {
     /// The ids of the calls in it.
     pub(super) fn calls(&self) -> impl Iterator<Item = &str> {
-        self.links("tool-call").map(|link| link.id.as_ref().map_or("", |id| id.0.as_ref()))
+        self.links(CALL).map(|link| link.id.as_ref().map_or("", |id| id.0.as_ref()))
     }
 
     /// The call that a result of formats 0 to 3 answers: it stands in the one block of its content.
     pub(super) fn answers(&self) -> Option<&str> {
-        let link = self.links("tool-result").next()?;
+        let link = self.links(RESULT).next()?;
         Some(link.tool_call_id.as_ref().map_or("", |id| id.0.as_ref()))
     }
 

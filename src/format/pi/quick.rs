@@ -28,7 +28,7 @@ fn borrowed<'a>(scan: &mut Scan<'a, '_>) -> Option<Option<Text<'a>>> {
 
 /// What a path is made of, if the line is a message that stands there as pi writes it. What was paid is not read.
 pub(super) fn said<'a>(bytes: &'a [u8], marks: &mut Marks) -> Option<(Entry<'a>, Message<'a>)> {
-    const BEGIN: &[u8] = br#"{"type":"message","id":"#;
+    const BEGIN: &[u8; 23] = br#"{"type":"message","id":"#;
     bytes.starts_with(BEGIN).then_some(())?; // before all of it is looked through
     let mut scan = Scan::of(bytes, marks);
     scan.follows(BEGIN)?;
