@@ -736,9 +736,22 @@ impl Facts {
         likely.filter(|likely| self.name(*likely) == text).unwrap_or_else(|| self.id(text))
     }
 
+    /// A number for an id that other records do not point to and hardly anybody looks for.
+    pub fn loose_id(&mut self, text: &str) -> Id {
+        match self.keep {
+            Keep::Usages | Keep::Refusals => self.id(text),
+            _ => self.ids.loose(text),
+        }
+    }
+
     /// The number of `text`, if any line named it.
     #[must_use]
     pub fn known(&self, text: &str) -> Option<Id> {
+        self.all_known(text).next()
+    }
+
+    /// All numbers of `text`: its own, and those that it got as a loose id.
+    pub fn all_known(&self, text: &str) -> impl Iterator<Item = Id> {
         self.ids.known(text)
     }
 

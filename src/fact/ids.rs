@@ -28,6 +28,8 @@ pub(super) struct Ids {
     /// Half of an id's hash beside its number: most of what is compared differs there, and a table that grows need not
     /// look at the text.
     table: HashTable<(u32, Id)>,
+    /// Ids that stand in no table, because hardly anybody looks for them.
+    loose: Vec<Id>,
     hasher: DefaultHashBuilder,
 }
 
@@ -42,8 +44,10 @@ impl Ids {
         &self.text[start..self.ends[at]]
     }
 
-    pub fn known(&self, text: &str) -> Option<Id> {
-        self.find(self.half(text), text)
+    /// The numbers of `text`: one, and those that it has among the loose ones.
+    pub fn known(&self, text: &str) -> impl Iterator<Item = Id> {
+        let loose = self.loose.iter().copied().filter(move |id| self.name(*id) == text);
+        self.find(self.half(text), text).into_iter().chain(loose)
     }
 
     pub fn id(&mut self, text: &str) -> Id {
@@ -51,12 +55,23 @@ impl Ids {
         if let Some(known) = self.find(half, text) {
             return known;
         }
+        let id = self.add(text);
+        self.table.insert_unique(whole(half), (half, id), |(half, _)| whole(*half));
+        id
+    }
+
+    /// A number of its own for `text`, whatever others it has.
+    pub fn loose(&mut self, text: &str) -> Id {
+        let id = self.add(text);
+        self.loose.push(id);
+        id
+    }
+
+    fn add(&mut self, text: &str) -> Id {
         self.text.push_str(text);
         self.ends.push(self.text.len());
         let number = u32::try_from(self.ends.len()).ok().and_then(NonZeroU32::new);
-        let id = Id(number.expect("a log has fewer ids than lines can be counted"));
-        self.table.insert_unique(whole(half), (half, id), |(half, _)| whole(*half));
-        id
+        Id(number.expect("a log has fewer ids than lines can be counted"))
     }
 
     fn find(&self, half: u32, text: &str) -> Option<Id> {
@@ -90,10 +105,13 @@ mod tests {
         let words: Vec<String> = (0..5000).map(|n| format!("{:x}", n * 7)).collect();
         let numbers: Vec<Id> = words.iter().map(|word| ids.id(word)).collect();
         for (at, (word, id)) in words.iter().zip(&numbers).enumerate() {
-            assert_eq!((ids.id(word), ids.known(word), index(*id)), (*id, Some(*id), at));
+            assert_eq!((ids.id(word), ids.known(word).next(), index(*id)), (*id, Some(*id), at));
             assert_eq!(ids.name(*id), word);
         }
-        assert_eq!((ids.len(), ids.known("no")), (words.len(), None));
+        assert_eq!((ids.len(), ids.known("no").next()), (words.len(), None));
+        let loose = [ids.loose("no"), ids.loose("7"), ids.loose("no")];
+        assert!(ids.known("no").eq([loose[0], loose[2]]));
+        assert!(ids.known("7").eq([numbers[1], loose[1]]));
         let empty = ids.id("");
         assert_eq!(ids.name(empty), "");
     }

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use super::{Thread, turn::Turn};
 use crate::{
     error::{Error, LastBoundary, Result},
-    fact::Fact,
+    fact::{Fact, Id},
 };
 
 /// The place that was asked for.
@@ -241,14 +241,19 @@ fn named<'a>(thread: &'a Thread<'_>, name: &str) -> Result<&'a Turn> {
     if let Some(turn) = by_number {
         return Ok(turn);
     }
-    let id = thread.session.facts.known(name).ok_or_else(unknown)?;
-    if let Some(turn) = turns.iter().find(|turn| turn.id == Some(id)) {
+    let facts = &thread.session.facts;
+    let ids: Vec<Id> = facts.all_known(name).collect();
+    let is = |id: Option<Id>| id.is_some_and(|id| ids.contains(&id));
+    if let Some(turn) = turns.iter().find(|turn| is(turn.id)) {
         return Ok(turn);
     }
-    let opens =
-        |at: usize| thread.session.facts.of(thread.path()[at]).any(|fact| fact == Fact::Opened(id));
+    let opens = |at: usize| {
+        facts
+            .of(thread.path()[at])
+            .any(|fact| matches!(fact, Fact::Opened(id) if ids.contains(&id)))
+    };
     let at = (0..thread.path().len())
-        .find(|at| thread.record_id(*at) == Some(id) || opens(*at))
+        .find(|at| is(thread.record_id(*at)) || opens(*at))
         .ok_or_else(unknown)?;
     turns.iter().find(|turn| (turn.first..=turn.last).contains(&at)).ok_or_else(unknown)
 }

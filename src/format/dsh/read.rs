@@ -399,7 +399,7 @@ fn say(
         facts.state(at, Fact::Replaced { start, end });
     }
     if let Some(id) = &message.id {
-        let id = facts.id(&id.0);
+        let id = facts.loose_id(&id.0);
         facts.state(at, Fact::Named(id));
     }
     let source = message.source.as_ref();

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use fearless_simd::{Level, dispatch, prelude::*, u8x64};
+use fearless_simd::{Level, dispatch, i8x64, prelude::*, u8x64};
 
 /// How many bytes are looked at together.
 pub(super) const STEP: usize = 64;
@@ -160,16 +160,21 @@ impl Marking<'_> {
         let (codes, escaped) = escapes(slashes, self.escaped);
         self.escaped = escaped;
         self.slashes |= slashes;
-        let wide = step.simd_ge(0x80).to_bitmask() != 0;
-        self.wide = self.wide >> 1 | u64::from(wide) << 63;
         let rare = codes & !(quotes | slashes | equal(b'n') | equal(b't'));
         if rare != 0 {
             self.check(rare)?;
         }
         let quotes = quotes & !codes;
-        let control = step.simd_lt(0x20).to_bitmask();
-        if control != 0 && control & self.inside(quotes) != 0 {
-            return None;
+        self.wide >>= 1;
+        // As a number with a sign all beyond ASCII is less than that too.
+        let odd = step.bitcast::<i8x64<S>>().simd_lt(0x20).to_bitmask();
+        if odd != 0 {
+            let wide = step.simd_ge(0x80).to_bitmask();
+            self.wide |= u64::from(wide != 0) << 63;
+            let control = odd & !wide;
+            if control != 0 && control & self.inside(quotes) != 0 {
+                return None;
+            }
         }
         self.before ^= quotes;
         self.at += STEP;
