@@ -108,8 +108,11 @@ impl Skip<'_, '_> {
         if *self.bytes.get(at)? != b'"' {
             return None;
         }
-        let at = self.blanks(self.string(at + 1)?);
-        (*self.bytes.get(at)? == b':').then_some(())?;
+        let mut at = self.string(at + 1)?;
+        if *self.bytes.get(at)? != b':' {
+            at = self.blanks(at);
+            (*self.bytes.get(at)? == b':').then_some(())?;
+        }
         let at = self.blanks(at + 1);
         (at < self.bytes.len()).then_some(at)
     }
@@ -117,6 +120,10 @@ impl Skip<'_, '_> {
     /// The first place from `at` on where no blank stands.
     #[inline]
     fn blanks(self, mut at: usize) -> usize {
+        // Clients write none.
+        if self.bytes.get(at).is_none_or(|byte| *byte > b' ') {
+            return at;
+        }
         while let Some(b' ' | b'\t' | b'\r' | b'\n') = self.bytes.get(at) {
             at += 1;
         }
