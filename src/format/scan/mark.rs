@@ -217,5 +217,13 @@ fn escapes(slashes: u64, first: bool) -> (u64, bool) {
     let first = u64::from(first);
     let starts = slashes & !first;
     let codes = ((starts << 1) | ODD).wrapping_sub(starts) ^ ODD;
-    (codes ^ (slashes | first), (codes & slashes) >> (STEP - 1) != 0)
+    // Seldom does a step end in a backslash. Asked like this, the next one need not wait for what was found in this one.
+    let last = if slashes >> (STEP - 1) == 0 { false } else { is_escaping(codes & slashes) };
+    (codes ^ (slashes | first), last)
+}
+
+/// Whether the last byte of a step escapes the next one.
+#[cold]
+fn is_escaping(slashes: u64) -> bool {
+    slashes >> (STEP - 1) != 0
 }
