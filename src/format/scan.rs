@@ -53,7 +53,7 @@ impl<'a, 'm> Scan<'a, 'm> {
         let bytes = if seen.is_some() { bytes } else { b"" };
         let (seen, whole) = seen.unwrap_or_default();
         marks.plain = !bytes.is_empty() && !seen.unicode;
-        Self { bytes, at: 0, quotes: &marks.quotes, slashes: &marks.slashes, seen, whole }
+        Self { bytes, at: 0, quotes: marks.quotes(), slashes: marks.slashes(), seen, whole }
     }
 
     /// A part of the line as text.

@@ -187,7 +187,7 @@ pub trait Reader {
     fn part(&mut self, _own: bool) {}
 
     /// Adds to `facts` what `line` states. A line that is malformed states nothing.
-    fn read(&mut self, line: Line<'_>, facts: &mut Facts) -> Result<(), Fault>;
+    fn read(&mut self, line: &Line<'_>, facts: &mut Facts) -> Result<(), Fault>;
 
     /// Whether the line read last is known to name no character by its number, so that nobody need look for such names.
     fn is_plain(&self) -> bool {

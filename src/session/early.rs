@@ -35,7 +35,7 @@ pub(super) fn tee(
     let bytes = head.get(..end).filter(|_| whole)?;
     let line = Line { index: 0, start: 0, inset: 0, bytes, crlf: false };
     let mut facts = Facts::new(Keep::Path);
-    format.reader().read(line, &mut facts).ok()?;
+    format.reader().read(&line, &mut facts).ok()?;
     facts.header.is_some().then(|| begins(Beginning { format, log, facts: &facts, line: bytes }))?
 }
 

@@ -79,7 +79,7 @@ impl Intake {
     }
 
     fn read(&mut self, line: Line<'_>, facts: &mut Facts) {
-        let why = match self.state(line, facts) {
+        let why = match self.state(&line, facts) {
             Ok(()) => return,
             Err(why) => why,
         };
@@ -89,7 +89,7 @@ impl Intake {
                 let saved = pieces.len() as u64;
                 for piece in pieces {
                     let part = Line { inset: piece.start, bytes: &text[piece], ..line };
-                    if let Err(why) = self.state(part, facts) {
+                    if let Err(why) = self.state(&part, facts) {
                         self.corrupt(line.number(), line.start, &why, false);
                     }
                 }
@@ -111,7 +111,7 @@ impl Intake {
     }
 
     /// Lets the reader state the facts of a line. An error is what makes it unreadable.
-    fn state(&mut self, line: Line<'_>, facts: &mut Facts) -> Result<(), String> {
+    fn state(&mut self, line: &Line<'_>, facts: &mut Facts) -> Result<(), String> {
         let fault = match self.reader.read(line, facts) {
             Ok(()) => None,
             Err(Fault::Found(finding)) => Some(*finding),
@@ -176,7 +176,7 @@ impl Intake {
                 crlf: false,
             };
             self.held.clear();
-            if let Err(why) = self.state(line, facts) {
+            if let Err(why) = self.state(&line, facts) {
                 return self.corrupt(line.number(), line.start, &why, false);
             }
             self.damage.saved += 1;

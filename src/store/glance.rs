@@ -82,7 +82,7 @@ impl Glance {
 fn state(bytes: &[u8], reader: &mut dyn Reader, facts: &mut Facts) {
     let Some(end) = memchr::memrchr(b'\n', bytes) else { return };
     for (index, bytes) in bytes[..end].split(|byte| *byte == b'\n').enumerate() {
-        let _ = reader.read(Line { index, start: 0, inset: 0, bytes, crlf: false }, facts);
+        let _ = reader.read(&Line { index, start: 0, inset: 0, bytes, crlf: false }, facts);
     }
 }
 

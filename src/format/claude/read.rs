@@ -77,7 +77,8 @@ struct Titles {
 }
 
 impl Reader for ClaudeReader {
-    fn read(&mut self, line: Line<'_>, facts: &mut Facts) -> Result<(), Fault> {
+    fn read(&mut self, line: &Line<'_>, facts: &mut Facts) -> Result<(), Fault> {
+        let line = *line;
         self.marks.forget();
         if line.bytes.trim_ascii().is_empty() {
             return Ok(());

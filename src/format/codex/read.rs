@@ -62,7 +62,8 @@ impl Reader for CodexReader {
         (self.begun, self.decoded) = (false, 0);
     }
 
-    fn read(&mut self, line: Line<'_>, facts: &mut Facts) -> Result<(), Fault> {
+    fn read(&mut self, line: &Line<'_>, facts: &mut Facts) -> Result<(), Fault> {
+        let line = *line;
         if line.bytes.trim_ascii().is_empty() {
             return Ok(());
         }
@@ -590,7 +591,7 @@ mod tests {
         let mut taken = Vec::new();
         for (index, bytes) in text.split(|byte| *byte == b'\n').enumerate() {
             let line = Line { index, start: 0, inset: 0, bytes, crlf: false };
-            taken.push(reader.read(line, &mut facts).is_ok());
+            taken.push(reader.read(&line, &mut facts).is_ok());
         }
         let ids: Vec<&str> = facts
             .all()

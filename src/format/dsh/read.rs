@@ -103,7 +103,8 @@ pub(super) struct DshReader {
 }
 
 impl Reader for DshReader {
-    fn read(&mut self, line: Line<'_>, facts: &mut Facts) -> Result<(), Fault> {
+    fn read(&mut self, line: &Line<'_>, facts: &mut Facts) -> Result<(), Fault> {
+        let line = *line;
         self.marks.forget();
         if line.bytes.trim_ascii().is_empty() {
             self.blank.get_or_insert(line.number());

@@ -35,7 +35,8 @@ pub(in crate::format) struct PiReader {
 }
 
 impl Reader for PiReader {
-    fn read(&mut self, line: Line<'_>, facts: &mut Facts) -> Result<(), Fault> {
+    fn read(&mut self, line: &Line<'_>, facts: &mut Facts) -> Result<(), Fault> {
+        let line = *line;
         self.marks.forget();
         if line.bytes.trim_ascii().is_empty() {
             return Ok(()); // Every version skips blank lines.

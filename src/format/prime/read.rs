@@ -67,10 +67,11 @@ struct Attribution<'a> {
 }
 
 impl Reader for PrimeReader {
-    fn read(&mut self, line: Line<'_>, facts: &mut Facts) -> Result<(), Fault> {
+    fn read(&mut self, line: &Line<'_>, facts: &mut Facts) -> Result<(), Fault> {
+        let line = *line;
         let began = facts.header.is_some();
         let calls = facts.usages.len();
-        self.pi.read(line, facts)?;
+        self.pi.read(&line, facts)?;
         if !began && let Some(header) = &mut facts.header {
             let depth: Option<Header<'_>> = serde_json::from_slice(line.bytes).ok();
             let depth = depth.and_then(|header| header.rlm_depth);

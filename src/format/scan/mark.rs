@@ -10,28 +10,39 @@ pub(super) const STEP: usize = 64;
 /// How long a line is, at most, that is looked into as a whole for being text.
 const SHORT: usize = 4096;
 
-/// How long a line is whose backslashes are not kept.
-const LONG: usize = 1 << 20;
+/// How many steps a line has whose backslashes are not kept.
+const LONG: usize = (1 << 20) / STEP;
 
 /// Where the strings of a line begin and end: a bit for each byte. Kept from line to line for its memory, and for what it
 /// tells of the line marked last.
 #[derive(Debug, Default)]
 pub struct Marks {
-    pub(super) quotes: Vec<u64>,
+    quotes: Vec<u64>,
     /// Where backslashes stand, unless the line is a long one: there it would cost more than it saves.
-    pub(super) slashes: Vec<u64>,
+    slashes: Vec<u64>,
+    /// How many steps the line has. What is behind them is left of a longer one, so that nothing need be cleared.
+    steps: usize,
     wide: Vec<u64>,
     pub(super) plain: bool,
 }
 
 impl Marks {
     pub(super) const fn new() -> Self {
-        Self { quotes: Vec::new(), slashes: Vec::new(), wide: Vec::new(), plain: false }
+        Self { quotes: Vec::new(), slashes: Vec::new(), steps: 0, wide: Vec::new(), plain: false }
     }
 
     /// Whether its memory is worth keeping for the next line.
     pub(super) fn is_small(&self) -> bool {
         self.quotes.capacity() <= 1 << 20
+    }
+
+    pub(super) fn quotes(&self) -> &[u64] {
+        &self.quotes[..self.steps]
+    }
+
+    /// Nothing of a long line.
+    pub(super) fn slashes(&self) -> &[u64] {
+        if self.steps < LONG { &self.slashes[..self.steps] } else { &[] }
     }
 
     /// Whether the line marked last is known to name no character by its number.
@@ -76,18 +87,19 @@ pub(super) struct Seen {
 #[expect(clippy::inline_always, reason = "only what is inlined uses the registers asked for")]
 #[inline(always)]
 fn mark<S: Simd>(simd: S, bytes: &[u8], marks: &mut Marks) -> Option<Seen> {
-    let Marks { quotes, slashes, wide, .. } = marks;
+    marks.steps = bytes.len().div_ceil(STEP);
+    let Marks { quotes, slashes, wide, steps: all, .. } = marks;
     let mut marking = Marking { bytes, ..Marking::default() };
     let (steps, rest) = bytes.as_chunks::<STEP>();
-    let keeps = bytes.len() < LONG;
-    for (words, len) in
-        [(&mut *quotes, steps.len()), (&mut *slashes, usize::from(keeps) * steps.len())]
-    {
-        words.clear();
-        words.resize(len, 0);
+    let keeps = *all < LONG;
+    for (words, len) in [(&mut *quotes, *all), (&mut *slashes, usize::from(keeps) * *all)] {
+        if words.len() < len {
+            words.resize(len, 0);
+        }
     }
     wide.clear();
-    let (mut kept, mut unkept) = (slashes.chunks_mut(64), [0; 64]);
+    let mut unkept = [0; 64];
+    let mut kept = if keeps { slashes.chunks_mut(64) } else { [].chunks_mut(64) };
     for (steps, quotes) in steps.chunks(64).zip(quotes.chunks_mut(64)) {
         let slashes = kept.next().unwrap_or(&mut unkept);
         for (step, (quotes, slashes)) in steps.iter().zip(quotes.iter_mut().zip(slashes)) {
@@ -99,9 +111,9 @@ fn mark<S: Simd>(simd: S, bytes: &[u8], marks: &mut Marks) -> Option<Seen> {
         let mut last = [b' '; STEP];
         last[..rest.len()].copy_from_slice(rest);
         let (quote, slash) = marking.take(u8x64::from_slice(simd, &last))?;
-        quotes.push(quote);
+        quotes[steps.len()] = quote;
         if keeps {
-            slashes.push(slash);
+            slashes[steps.len()] = slash;
         }
         if steps.len().is_multiple_of(64) {
             wide.push(0);
