@@ -22,7 +22,7 @@ use self::{
     mark::{STEP, Seen},
     skip::Skip,
 };
-use super::json::Raw;
+use super::json::{Raw, Text};
 
 /// A place in a line. All methods give nothing where the line is not what they look for; the scan is over then.
 #[derive(Debug)]
@@ -82,24 +82,8 @@ impl<'a, 'm> Scan<'a, 'm> {
     }
 
     /// Visits the values of a list.
-    pub fn list(&mut self, mut visit: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
-        self.take(b'[')?;
-        if self.next()? == b']' {
-            self.at += 1;
-            return Some(());
-        }
-        loop {
-            self.next()?;
-            visit(self)?;
-            match self.next()? {
-                b',' => self.at += 1,
-                b']' => {
-                    self.at += 1;
-                    return Some(());
-                }
-                _ => return None,
-            }
-        }
+    pub fn list(&mut self, visit: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
+        self.items(b'[', b']', visit)
     }
 
     /// What `pass` passes over, as it stands.
@@ -120,19 +104,33 @@ impl<'a, 'm> Scan<'a, 'm> {
         &mut self,
         mut visit: impl FnMut(&mut Self, &'a [u8]) -> Option<()>,
     ) -> Option<()> {
-        self.take(b'{')?;
-        if self.next()? == b'}' {
+        self.items(b'{', b'}', |scan| {
+            let key = scan.key()?;
+            scan.take(b':')?;
+            scan.next()?;
+            visit(scan, key)
+        })
+    }
+
+    /// Visits what stands between two brackets.
+    #[inline]
+    fn items(
+        &mut self,
+        open: u8,
+        close: u8,
+        mut visit: impl FnMut(&mut Self) -> Option<()>,
+    ) -> Option<()> {
+        self.take(open)?;
+        if self.next()? == close {
             self.at += 1;
             return Some(());
         }
         loop {
-            let key = self.key()?;
-            self.take(b':')?;
             self.next()?;
-            visit(self, key)?;
+            visit(self)?;
             match self.next()? {
                 b',' => self.at += 1,
-                b'}' => {
+                byte if byte == close => {
                     self.at += 1;
                     return Some(());
                 }
@@ -207,9 +205,12 @@ impl<'a, 'm> Scan<'a, 'm> {
     }
 
     /// The same as text.
-    pub fn text(&mut self) -> Option<Option<&'a str>> {
+    pub fn text(&mut self) -> Option<Option<Text<'a>>> {
         match self.word()? {
-            Some(word) => self.part(self.at - 1 - word.len()..self.at - 1).map(Some),
+            Some(word) => {
+                let text = self.part(self.at - 1 - word.len()..self.at - 1)?;
+                Some(Some(Text(text.into())))
+            }
             None => Some(None),
         }
     }

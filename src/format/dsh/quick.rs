@@ -3,10 +3,7 @@
 //! What is not read here is read by [`wire::Event`], and its data once that is known.
 
 use super::wire::{Body, Event, Link, Message, Said, Source, Usage};
-use crate::format::{
-    json::Text,
-    scan::{Marks, Parsed, Scan, once},
-};
+use crate::format::scan::{Marks, Parsed, Scan, once};
 
 /// The event, if it is one that can be read like this. Where nobody wants to know what was `paid`, that is passed over.
 pub(super) fn event<'a>(
@@ -25,7 +22,7 @@ pub(super) fn event<'a>(
 fn usual<'a>(scan: &mut Scan<'a, '_>, paid: bool) -> Option<(Event<'a>, Body<'a>)> {
     let mut event = Event::default();
     scan.follows(br#"{"type":"#)?;
-    event.kind = Text(scan.text()??.into());
+    event.kind = scan.text()??;
     scan.follows(br#","seq":"#)?;
     event.seq = scan.whole_number()?;
     scan.follows(br#","time":"#)?;
@@ -76,10 +73,6 @@ fn said<'a>(scan: &mut Scan<'a, '_>, paid: bool) -> Option<Said<'a>> {
     Some(Said { message: said?, usage, interrupted })
 }
 
-fn text<'a>(scan: &mut Scan<'a, '_>) -> Option<Option<Text<'a>>> {
-    scan.text().map(|text| text.map(|text| Text(text.into())))
-}
-
 /// A message, with its calls and what it answers if there may be any of these.
 fn message<'a>(scan: &mut Scan<'a, '_>, calls: bool) -> Option<Message<'a>> {
     let (mut role, mut id, mut content, mut source, mut call) = (None, None, None, None, None);
@@ -87,11 +80,11 @@ fn message<'a>(scan: &mut Scan<'a, '_>, calls: bool) -> Option<Message<'a>> {
     scan.object(|scan, key| {
         let bit = match key {
             b"role" => {
-                role = text(scan)?;
+                role = scan.text()?;
                 0
             }
             b"id" => {
-                id = text(scan)?;
+                id = scan.text()?;
                 1
             }
             b"content" if calls && scan.begins(b'[') => {
@@ -108,7 +101,7 @@ fn message<'a>(scan: &mut Scan<'a, '_>, calls: bool) -> Option<Message<'a>> {
             }
             b"source" => scan.is_null()?.then_some(3)?,
             b"toolCallId" => {
-                call = text(scan)?;
+                call = scan.text()?;
                 4
             }
             _ => return scan.value().map(|_| ()),
@@ -127,18 +120,18 @@ fn links<'a>(scan: &mut Scan<'a, '_>) -> Option<Parsed<'a, Vec<Link<'a>>>> {
             scan.object(|scan, key| {
                 let bit = match key {
                     b"type" => {
-                        kind = text(scan)?;
+                        kind = scan.text()?;
                         0
                     }
                     b"text" => scan.unread_text().map(|()| 1)?,
                     b"id" => {
-                        id = text(scan)?;
+                        id = scan.text()?;
                         2
                     }
                     b"name" => scan.unread_text().map(|()| 3)?,
                     b"arguments" => scan.unread_text().map(|()| 4)?,
                     b"toolCallId" => {
-                        call = text(scan)?;
+                        call = scan.text()?;
                         5
                     }
                     b"content" => scan.value().map(|_| 6)?,
@@ -163,7 +156,7 @@ fn source<'a>(scan: &mut Scan<'a, '_>) -> Option<Source<'a>> {
             b"model" => (3, &mut source.model),
             _ => return scan.value().map(|_| ()),
         };
-        *field = text(scan)?;
+        *field = scan.text()?;
         once(&mut seen, bit)
     })?;
     Some(source)
@@ -176,7 +169,7 @@ fn other<'a>(scan: &mut Scan<'a, '_>, paid: bool) -> Option<(Event<'a>, Body<'a>
     scan.object(|scan, key| {
         let number = match key {
             b"type" => {
-                event.kind = Text(scan.text()??.into());
+                event.kind = scan.text()??;
                 0
             }
             b"seq" => {

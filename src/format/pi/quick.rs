@@ -22,21 +22,17 @@ pub(super) fn line<'a>(bytes: &'a [u8], marks: &mut Marks) -> Option<Line<'a>> {
     scan.ends().then_some(line)
 }
 
-fn borrowed<'a>(scan: &mut Scan<'a, '_>) -> Option<Option<Text<'a>>> {
-    scan.text().map(|text| text.map(|text| Text(text.into())))
-}
-
 /// What a path is made of, if the line is a message that stands there as pi writes it. What was paid is not read.
 pub(super) fn said<'a>(bytes: &'a [u8], marks: &mut Marks) -> Option<(Entry<'a>, Message<'a>)> {
     const BEGIN: &[u8; 23] = br#"{"type":"message","id":"#;
     bytes.starts_with(BEGIN).then_some(())?; // before all of it is looked through
     let mut scan = Scan::of(bytes, marks);
     scan.follows(BEGIN)?;
-    let id = borrowed(&mut scan)?;
+    let id = scan.text()?;
     scan.follows(br#","parentId":"#)?;
-    let parent_id = borrowed(&mut scan)?;
+    let parent_id = scan.text()?;
     scan.follows(br#","timestamp":"#)?;
-    let timestamp = borrowed(&mut scan)?;
+    let timestamp = scan.text()?;
     scan.follows(br#","message":"#)?;
     let message = spoken(&mut scan)?;
     scan.follows(b"}")?;
@@ -49,7 +45,7 @@ fn spoken<'a>(scan: &mut Scan<'a, '_>) -> Option<Message<'a>> {
     scan.object(|scan, key| {
         let bit = match key {
             b"role" => {
-                message.role = borrowed(scan)??;
+                message.role = scan.text()??;
                 let read = matches!(message.role.0.as_ref(), "user" | "assistant" | "toolResult");
                 read.then_some(0)?
             }
@@ -64,11 +60,11 @@ fn spoken<'a>(scan: &mut Scan<'a, '_>) -> Option<Message<'a>> {
                 1
             }
             b"stopReason" => {
-                message.stop_reason = borrowed(scan)?;
+                message.stop_reason = scan.text()?;
                 2
             }
             b"toolCallId" => {
-                message.tool_call_id = borrowed(scan)?;
+                message.tool_call_id = scan.text()?;
                 3
             }
             b"usage" => scan.value().map(|_| 4)?,
@@ -102,7 +98,7 @@ fn calls<'a>(scan: &mut Scan<'a, '_>) -> Option<Parsed<'a, Vec<Called<'a>>>> {
                     }
                     b"text" => scan.unread_text().map(|()| 1)?,
                     b"id" => {
-                        id = borrowed(scan)?;
+                        id = scan.text()?;
                         2
                     }
                     b"name" => scan.unread_text().map(|()| 3)?,
@@ -202,19 +198,19 @@ fn message<'a>(scan: &mut Scan<'a, '_>) -> Option<Said<'a>> {
             b"stopReason" => scan.word().map(|_| 7)?,
             b"toolCallId" => scan.word().map(|_| 8)?,
             b"provider" => {
-                message.provider = borrowed(scan)?;
+                message.provider = scan.text()?;
                 9
             }
             b"model" => {
-                message.model = borrowed(scan)?;
+                message.model = scan.text()?;
                 10
             }
             b"responseModel" => {
-                message.response_model = borrowed(scan)?;
+                message.response_model = scan.text()?;
                 11
             }
             b"responseId" => {
-                message.response_id = borrowed(scan)?;
+                message.response_id = scan.text()?;
                 12
             }
             _ => return scan.value().map(|_| ()),
