@@ -897,6 +897,19 @@ impl Facts {
             .map(|stated| stated.fact)
     }
 
+    /// Forgets what single lines state; what the log says of itself as a whole stays.
+    pub fn shed(&mut self) {
+        let kept = std::mem::take(self);
+        *self = Self {
+            ids: Ids::default(),
+            stated: Vec::new(),
+            rare: 0,
+            firsts: Vec::new(),
+            words: HashSet::new(),
+            ..kept
+        };
+    }
+
     /// Gives back memory that was kept for growing.
     pub fn settle(&mut self) {
         self.stated.shrink_to_fit();

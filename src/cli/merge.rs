@@ -76,13 +76,13 @@ pub(super) fn run(run: &Run, args: &Args) -> Result<Answer> {
         ("--note", args.note.as_deref()),
         ("--condense-prompt", args.condensing.prompt()),
     ])?;
-    let side = args.pick.open(run)?;
+    let mut side = args.pick.open(run)?;
     let mut answer = Answer {
         source: Some(report::source(&side.session, side.path.clone())),
         dry_run: args.dry_run,
         ..Answer::default()
     };
-    match merge(run, args, &side, &mut answer) {
+    match merge(run, args, &mut side, &mut answer) {
         Ok(merged) => {
             answer.report = Some(Box::new(merged));
             Ok(answer)
@@ -101,9 +101,13 @@ fn unanswered(side: &Opened) -> Option<String> {
     Some(format!("open it and ask there: `{open}`"))
 }
 
-fn merge(run: &Run, args: &Args, side: &Opened, answer: &mut Answer) -> Result<Merged> {
+fn merge(run: &Run, args: &Args, side: &mut Opened, answer: &mut Answer) -> Result<Merged> {
     let condensing = Request::of(args)?;
     let given = if condensing.is_none() { Some(say(args, side)?) } else { None };
+    if given.is_some() {
+        side.session.shed(); // The parent may be as long, and both need not be in memory.
+    }
+    let side = &*side;
     let path = target::path(run, args, side)?;
     let journal = run.journal()?;
     let request = request(args, side, given.as_ref(), condensing.as_ref(), &path);

@@ -427,6 +427,11 @@ impl Log {
         }
     }
 
+    /// Forgets where its lines are.
+    pub(crate) fn shed(&mut self) {
+        (self.starts, self.digests) = (Vec::new(), None);
+    }
+
     /// How many whole lines there are.
     #[must_use]
     pub fn lines(&self) -> usize {

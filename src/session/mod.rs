@@ -73,6 +73,13 @@ pub struct Damage {
 }
 
 impl Session {
+    /// Forgets the single lines, for those who have what they wanted of a long log while they look at another: what it is
+    /// and says of itself as a whole stays, but no path goes through it any more.
+    pub fn shed(&mut self) {
+        self.facts.shed();
+        self.log.shed();
+    }
+
     /// Reads every line of `log`. The client is told from the log unless `wanted` names it.
     pub fn read(log: Log, wanted: Option<&'static dyn Format>) -> Result<Self> {
         Self::read_for(log, wanted, Keep::Path, None)
