@@ -168,13 +168,7 @@ fn merge(run: &Run, args: &Args, side: &mut Opened, answer: &mut Answer) -> Resu
         return report_of(args, side, parent, cost, Some(note), &merge.lines, condensed);
     };
     let parent = &target.parent;
-    let mut boundary = report::object(
-        json!({ "line": parent.log.lines(), "range": source.range, "chars": source.text.chars().count() }),
-    );
-    if let Some(condensed) = &condensed {
-        let log = target::log_of(side, condensed.answered_in.as_deref());
-        boundary.insert("side_messages".into(), said(run, side, log, parent)?.into());
-    }
+    let boundary = boundary(run, side, parent, &source, condensed.as_ref())?;
     let record = Record {
         v: 1,
         state: State::Prepared,
@@ -200,11 +194,30 @@ fn merge(run: &Run, args: &Args, side: &mut Opened, answer: &mut Answer) -> Resu
     // A long log as it was and as it is need not both be in memory.
     let Target { parent, held, .. } = target;
     drop(parent);
-    let (parent, added) = target::read_back(run, &path, side.session.format, &was, &merge)?;
+    let (mut parent, added) = target::read_back(run, &path, side.session.format, &was, &merge)?;
+    parent.shed(); // The side session is read once more, for what it cost.
     journal.add(&Record { state: State::Committed, ..record })?;
     drop(held);
     let (parent, cost) = ((&parent, &*path), (had, Some(had + added)));
     report_of(args, side, parent, cost, Some(note), &merge.lines, condensed)
+}
+
+/// What the journal keeps of the place of a note and of how it came to be.
+fn boundary(
+    run: &Run,
+    side: &Opened,
+    parent: &Session,
+    source: &Source,
+    condensed: Option<&Condensed>,
+) -> Result<Map<String, Value>> {
+    let mut boundary = report::object(
+        json!({ "line": parent.log.lines(), "range": source.range, "chars": source.text.chars().count() }),
+    );
+    if let Some(condensed) = condensed {
+        let log = target::log_of(side, condensed.answered_in.as_deref());
+        boundary.insert("side_messages".into(), said(run, side, log, parent)?.into());
+    }
+    Ok(boundary)
 }
 
 /// The last step of an earlier run of the same request.
