@@ -394,6 +394,27 @@ mod tests {
     }
 
     #[test]
+    fn a_long_line_is_read_like_a_short_one() {
+        let long = "one line of many bytes ".repeat(60_000);
+        let mut marks = Marks::default();
+        for text in [
+            format!(r#"{{"a":"{long}","b":["x","{long}\"{long}"],"c":"d"}}"#),
+            format!(r#"["a",["b\\","{long}"],{{"{long}":1}}]"#),
+            format!(r#"["{long}"x]"#),
+            format!(r#"["{long}\q"]"#),
+            format!(r#"["{long}"#),
+            r#"["a"]"#.to_owned(),
+        ] {
+            let mut scan = Scan::of(text.as_bytes(), &mut marks);
+            let value = scan.value().filter(|_| scan.ends());
+            assert!(value == parsed(text.as_bytes()), "{} bytes", text.len());
+        }
+        let text = format!(r#"["{long}","a\tb","{long}"]"#);
+        let words: Vec<String> = marks.read(text.as_bytes()).unwrap();
+        assert!(words == [long.clone(), "a\tb".into(), long]);
+    }
+
+    #[test]
     fn a_character_named_by_its_number_is_seen() {
         for (text, named) in
             [(r#""a\\u0041""#, false), (r#""a\u0041""#, true), (r#"{"\u0041":1}"#, true)]

@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::Value;
 
-use crate::home::{Home, PI_ID, Ran, ran, word};
+use crate::home::{Home, PI_ID, Ran, install, ran, word};
 
 /// The commands in a hint.
 fn commands(report: &Value) -> Vec<String> {
@@ -199,7 +199,7 @@ fn a_program_that_is_not_installed_is_called_as_it_was() {
     let hint = command_behind(report["hint"].as_str().unwrap(), "cut after turn 1 with");
     assert!(hint.starts_with(&format!("{binary} fork ")), "{hint}");
     assert_eq!(paste(&home, &hint).exit, 0, "{hint}");
-    fs::copy(binary, home.path("mine")).unwrap();
+    install(Path::new(binary), &home.path("mine"));
     let ran = paste(&home, "./mine help NOTHING");
     assert!(ran.err.contains("`./mine help codes`"), "{}", ran.err);
 }

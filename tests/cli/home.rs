@@ -111,6 +111,22 @@ impl Home {
     }
 }
 
+/// Puts a copy of a program there that can be run at once. Another process writes it: what is open for writing in this
+/// one, if only in a child of another test on its way to be a program, cannot be run ("text file busy").
+pub fn install(program: &Path, to: &Path) {
+    let mut install = Command::new("install");
+    let done = install.args(["-m", "755"]).args([program, to]).status();
+    assert!(done.expect("there is `install`").success(), "{} is installed", to.display());
+}
+
+/// The same for a script.
+pub fn install_script(script: &str, to: &Path) {
+    let text = to.with_extension("text");
+    fs::write(&text, script).expect("written");
+    install(&text, to);
+    fs::remove_file(text).expect("it was there");
+}
+
 /// The output of a process in words.
 pub fn ran(output: &Output) -> Ran {
     Ran {

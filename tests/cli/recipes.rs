@@ -1,8 +1,8 @@
 //! The recipes of docs/scripting.md, run as they stand there.
 
-use std::{fs, os::unix::fs::PermissionsExt, path::Path, process::Command};
+use std::{fs, path::Path, process::Command};
 
-use crate::home::{Home, PI_ID, Ran, ran, word};
+use crate::home::{Home, PI_ID, Ran, install_script, ran, word};
 
 /// The recipes by the names in their first lines.
 fn recipes() -> Vec<(String, String)> {
@@ -149,8 +149,7 @@ fn a_question_is_asked_aside_and_its_answer_merged() {
         quoted(&ask),
         quoted(&answer)
     );
-    fs::write(&client, script).unwrap();
-    fs::set_permissions(&client, fs::Permissions::from_mode(0o755)).unwrap();
+    install_script(&script, &client);
     // The session's own folder is on another machine.
     let text = fs::read_to_string(&parent).unwrap();
     fs::write(&parent, text.replace("/home/ada/pi-demo", word(&shell.home.path("work")))).unwrap();

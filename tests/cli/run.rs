@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    os::unix::{fs::PermissionsExt, process::ExitStatusExt},
+    os::unix::process::ExitStatusExt,
     path::{Path, PathBuf},
     process::{Child, Stdio},
     time::{Duration, Instant},
@@ -10,7 +10,7 @@ use std::{
 
 use serde_json::Value;
 
-use crate::home::{Home, PI_FOLDER, PI_ID, PI_NAME, Ran, ran, word};
+use crate::home::{Home, PI_FOLDER, PI_ID, PI_NAME, Ran, install_script, ran, word};
 
 /// One turn as pi writes it: the lines of the fixtures with another question and another answer, which `$SAY` or the
 /// file `say` gives. Each run leaves a line in `runs`.
@@ -120,8 +120,7 @@ impl Desk {
 /// An executable in the home; its path.
 fn program(home: &Home, name: &str, body: &str) -> String {
     let path = home.path(name);
-    fs::write(&path, format!("#!/bin/sh\n{body}")).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    install_script(&format!("#!/bin/sh\n{body}"), &path);
     word(&path).to_owned()
 }
 

@@ -92,18 +92,25 @@ fn mark<S: Simd>(simd: S, bytes: &[u8], marks: &mut Marks) -> Option<Seen> {
     let mut marking = Marking { bytes, ..Marking::default() };
     let (steps, rest) = bytes.as_chunks::<STEP>();
     let keeps = *all < LONG;
-    for (words, len) in [(&mut *quotes, *all), (&mut *slashes, usize::from(keeps) * *all)] {
-        if words.len() < len {
-            words.resize(len, 0);
-        }
+    if !keeps {
+        *quotes = vec![0; *all]; // New, so that of long strings nothing need be touched.
+    } else if quotes.len() < *all {
+        quotes.resize(*all, 0);
+    }
+    if keeps && slashes.len() < *all {
+        slashes.resize(*all, 0);
     }
     wide.clear();
-    let mut unkept = [0; 64];
+    let (mut here, mut unkept) = ([0; 64], [0; 64]);
     let mut kept = if keeps { slashes.chunks_mut(64) } else { [].chunks_mut(64) };
-    for (steps, quotes) in steps.chunks(64).zip(quotes.chunks_mut(64)) {
+    for (steps, words) in steps.chunks(64).zip(quotes.chunks_mut(64)) {
         let slashes = kept.next().unwrap_or(&mut unkept);
+        let quotes = if keeps { &mut *words } else { &mut here };
         for (step, (quotes, slashes)) in steps.iter().zip(quotes.iter_mut().zip(slashes)) {
             (*quotes, *slashes) = marking.take(u8x64::from_slice(simd, step))?;
+        }
+        if !keeps && here.iter().any(|quotes| *quotes != 0) {
+            words[..steps.len()].copy_from_slice(&here[..steps.len()]);
         }
         wide.push(marking.wide >> (64 - steps.len()));
     }
