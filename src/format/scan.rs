@@ -283,19 +283,25 @@ impl<'a, 'm> Scan<'a, 'm> {
     /// Goes behind the value that comes next, whatever it is.
     fn skip(&mut self) -> Option<()> {
         self.next()?;
-        self.at = Skip { bytes: self.bytes, quotes: self.quotes }.value(self.at)?;
+        self.at = self.over().value(self.at)?;
         Some(())
     }
 
     fn literal(&mut self, word: &[u8]) -> Option<()> {
-        self.bytes[self.at..].starts_with(word).then(|| self.at += word.len())
+        self.at = self.over().literal(self.at, word)?;
+        Some(())
     }
 
     /// Goes behind the closing quote of a string whose opening one was taken.
     #[inline]
     fn string(&mut self) -> Option<()> {
-        self.at = Skip { bytes: self.bytes, quotes: self.quotes }.string(self.at)?;
+        self.at = self.over().string(self.at)?;
         Some(())
+    }
+
+    /// What passes over values.
+    fn over(&self) -> Skip<'a, 'm> {
+        Skip { bytes: self.bytes, quotes: self.quotes }
     }
 }
 

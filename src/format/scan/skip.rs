@@ -143,7 +143,8 @@ impl Skip<'_, '_> {
         }
     }
 
-    fn literal(self, at: usize, word: &[u8]) -> Option<usize> {
+    /// Behind `word`, if it stands there.
+    pub fn literal(self, at: usize, word: &[u8]) -> Option<usize> {
         self.bytes[at..].starts_with(word).then_some(at + word.len())
     }
 
