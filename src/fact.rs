@@ -11,7 +11,7 @@ use chrono::{DateTime, Utc};
 use twox_hash::XxHash3_128;
 
 use ids::Ids;
-pub use ids::{Id, IdMap, IdSet, index};
+pub use ids::{Id, IdMap, IdSet, Keys, Table, index};
 
 use crate::{
     finding::{Code, Finding},
@@ -243,8 +243,6 @@ pub enum Fact {
     Older,
     /// A file of a chain begins here, or a copy of its first line stands here, which was written for the session of that id.
     Joined(Id),
-    /// A model call that was paid for; the index in [`Facts::usages`].
-    Spent(u32),
 }
 
 /// Where in its line something stands.
@@ -646,6 +644,9 @@ pub enum Keep {
     All,
 }
 
+/// Room for how many records of usage is made at once.
+const FIRST_USAGES: usize = 64;
+
 /// How many words are looked at before all are.
 const LATEST: usize = 6;
 
@@ -726,7 +727,7 @@ impl Facts {
     /// The number of `text` among the ids.
     pub fn id(&mut self, text: &str) -> Id {
         match self.keep {
-            Keep::Usages | Keep::Refusals => self.ids.id(""), // no fact that is kept is looked up by its id
+            Keep::Usages | Keep::Refusals => self.ids.only(), // no fact that is kept is looked up by its id
             _ => self.ids.id(text),
         }
     }
@@ -798,8 +799,8 @@ impl Facts {
 
     /// Adds what `line` states. Lines come in order.
     pub fn state(&mut self, line: u32, fact: Fact) {
-        let counts = matches!(fact, Fact::Carried(..) | Fact::Spent(_));
-        if counts || !matches!(self.keep, Keep::Usages | Keep::Refusals) {
+        if matches!(fact, Fact::Carried(..)) || !matches!(self.keep, Keep::Usages | Keep::Refusals)
+        {
             let next = u32::try_from(self.stated.len()).unwrap_or(u32::MAX);
             if self.firsts.len() <= line as usize {
                 self.firsts.resize(line as usize + 1, next);
@@ -841,8 +842,9 @@ impl Facts {
             return;
         }
         if self.keeps_usages() {
-            let index = u32::try_from(self.usages.len()).unwrap_or(u32::MAX);
-            self.state(usage.line, Fact::Spent(index));
+            if self.usages.is_empty() {
+                self.usages.reserve(FIRST_USAGES);
+            }
             self.usages.push(usage);
         }
     }

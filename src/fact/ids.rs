@@ -4,6 +4,8 @@ use std::{hash::BuildHasher, num::NonZeroU32};
 
 use hashbrown::{DefaultHashBuilder, HashMap, HashSet, HashTable};
 
+use super::Key;
+
 /// An id of a record, a call or a turn, as a number of this log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Id(NonZeroU32);
@@ -12,6 +14,11 @@ pub struct Id(NonZeroU32);
 pub type IdMap<T> = HashMap<Id, T>;
 /// Some of the ids.
 pub type IdSet = HashSet<Id>;
+
+/// A table for what has so many entries that hashing them shows.
+pub type Table<K, V> = std::collections::HashMap<K, V, DefaultHashBuilder>;
+/// Keys of completions.
+pub type Keys = std::collections::HashSet<Key, DefaultHashBuilder>;
 
 /// An id as an index below [`Facts::id_count`](super::Facts::id_count).
 #[must_use]
@@ -58,6 +65,11 @@ impl Ids {
         let id = self.add(text);
         self.table.insert_unique(whole(half), (half, id), |(half, _)| whole(*half));
         id
+    }
+
+    /// The one number of all ids, where nobody looks for any.
+    pub fn only(&mut self) -> Id {
+        if self.ends.is_empty() { self.add("") } else { Id(NonZeroU32::MIN) }
     }
 
     /// A number of its own for `text`, whatever others it has.

@@ -125,5 +125,6 @@ pub fn explain(
             told.push(one);
         }
     });
+    told.sort_by_key(|one| one.completion.id);
     told
 }

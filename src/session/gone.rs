@@ -3,7 +3,7 @@
 //! A helper of the client's is named by its own log as some session's. Asides and compactions begin with a copy of that
 //! session, and a subagent's calls are repeated in it.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use chrono::{DateTime, Utc};
 
@@ -11,13 +11,13 @@ use super::{
     kinship::is_root,
     ledger::{Account, Family},
 };
-use crate::fact::{Key, Usage, Word};
+use crate::fact::{Key, Keys, Table, Usage, Word};
 
 /// Makes a session that holds what a helper of a session that is gone knows a fork of it. All before the last such
 /// record was copied; what stands between it and the fork's first own answer cannot be told from that.
 pub(super) fn forks(accounts: &mut [Account]) {
     let ghosts = Ghost::all(accounts);
-    let mut known: HashMap<Key, BTreeSet<(&str, &Word)>> = HashMap::new();
+    let mut known: Table<Key, BTreeSet<(&str, &Word)>> = Table::default();
     for (name, ghost) in &ghosts {
         for key in ghost.called.iter().chain(ghost.copied.keys()) {
             known.entry(*key).or_default().insert(*name);
@@ -48,9 +48,9 @@ pub(super) fn forks(accounts: &mut [Account]) {
 #[derive(Default)]
 struct Ghost {
     /// What its subagents were paid.
-    called: HashSet<Key>,
+    called: Keys,
     /// What its helpers copied of it, and when it was made.
-    copied: HashMap<Key, Option<DateTime<Utc>>>,
+    copied: Table<Key, Option<DateTime<Utc>>>,
 }
 
 impl Ghost {
@@ -91,7 +91,7 @@ impl Ghost {
         let copied = 1 + own.usages.iter().rposition(knows)?;
         let (begin, rest) = own.usages.split_at(copied);
         let called = begin.iter().any(|usage| is_told(usage) && self.called.contains(&usage.key));
-        let shared: HashSet<Key> = begin.iter().map(|usage| usage.key).collect();
+        let shared: Keys = begin.iter().map(|usage| usage.key).collect();
         let missing = self.copied.iter().filter(|(key, _)| !shared.contains(key));
         let first = missing.filter_map(|(_, at)| *at).min();
         let elder = first.is_none() || rest.iter().filter_map(|usage| usage.at).min() > first;
@@ -101,7 +101,7 @@ impl Ghost {
 
 /// Marks what asides and compactions copied: all that the log of another session has too. The main log may be gone.
 pub(super) fn copies(accounts: &mut [Account]) {
-    let mut holders: HashMap<(&str, Key), Vec<usize>> = HashMap::new();
+    let mut holders: Table<(&str, Key), Vec<usize>> = Table::default();
     let copyists: Vec<usize> =
         (0..accounts.len()).filter(|at| is_copyist(&accounts[*at])).collect();
     for account in copyists.iter().map(|at| &accounts[*at]) {
@@ -122,7 +122,7 @@ pub(super) fn copies(accounts: &mut [Account]) {
     }
     let family = Family::of(accounts);
     let above: Vec<_> = accounts.iter().map(|account| family.above(account, &|_| true)).collect();
-    let mut found: Vec<(usize, HashSet<Key>)> = Vec::new();
+    let mut found: Vec<(usize, Keys)> = Vec::new();
     for &at in &copyists {
         let own = &accounts[at];
         // A side session may have been forked in its turn.

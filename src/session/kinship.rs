@@ -12,7 +12,7 @@ use super::{
     gone,
     ledger::{Account, Family},
 };
-use crate::fact::{Key, Refusal, Refused, Telling, Tokens, Usage, Word, figures_key};
+use crate::fact::{Key, Keys, Refusal, Refused, Table, Telling, Tokens, Usage, Word, figures_key};
 
 /// Finds out what was copied from whom in logs that cannot tell by themselves. The order of `accounts` changes nothing.
 pub fn align(accounts: &mut [Account]) {
@@ -26,10 +26,10 @@ pub fn align(accounts: &mut [Account]) {
 /// its own: the later one began with it later. A parent that ended where the copy was made has nothing of its own.
 fn unmarked_forks(accounts: &mut [Account]) {
     let roots: Vec<usize> = (0..accounts.len()).filter(|at| is_root(&accounts[*at])).collect();
-    let firsts: HashSet<Key> =
+    let firsts: Keys =
         roots.iter().filter_map(|at| accounts[*at].usages.first()).map(|usage| usage.key).collect();
     // Only a fork's first answer is looked for, so that no table of all answers is needed.
-    let mut holders: HashMap<(&str, Key), Vec<usize>> = HashMap::new();
+    let mut holders: Table<(&str, Key), Vec<usize>> = Table::default();
     for (at, account) in accounts.iter().enumerate() {
         for usage in account.usages.iter().filter(|usage| firsts.contains(&usage.key)) {
             let holders = holders.entry((account.client, usage.key)).or_default();
@@ -39,7 +39,7 @@ fn unmarked_forks(accounts: &mut [Account]) {
         }
     }
     let sessions: HashSet<&str> = accounts.iter().map(|one| one.session.as_ref()).collect();
-    let mut found: Vec<(usize, Word, HashSet<Key>)> = Vec::new();
+    let mut found: Vec<(usize, Word, Keys)> = Vec::new();
     for &at in &roots {
         let own = &accounts[at];
         let Some(first) = own.usages.first() else { continue };
@@ -70,7 +70,7 @@ fn unmarked_forks(accounts: &mut [Account]) {
                 let inherited = sibling.usages.iter().filter(|usage| usage.inherited == Some(true));
                 found.push((at, parent, inherited.map(|usage| usage.key).collect()));
             }
-            (None, Some(elder)) => found.push((at, elder.session.clone(), HashSet::new())),
+            (None, Some(elder)) => found.push((at, elder.session.clone(), Keys::default())),
             (None, None) => {}
         }
     }
@@ -97,13 +97,13 @@ pub(super) fn is_root(account: &Account) -> bool {
 
 /// How many answers of `own` stand in `other` too.
 fn shared(own: &Account, other: &Account) -> usize {
-    let theirs: HashSet<Key> = other.usages.iter().map(|usage| usage.key).collect();
-    own.usages.iter().map(|usage| usage.key).collect::<HashSet<_>>().intersection(&theirs).count()
+    let theirs: Keys = other.usages.iter().map(|usage| usage.key).collect();
+    own.usages.iter().map(|usage| usage.key).collect::<Keys>().intersection(&theirs).count()
 }
 
 /// What puts one of two sessions with the same beginning first.
 fn seniority<'a>(one: &'a Account, other: &Account) -> impl Ord + use<'a> {
-    let theirs: HashSet<Key> = other.usages.iter().map(|usage| usage.key).collect();
+    let theirs: Keys = other.usages.iter().map(|usage| usage.key).collect();
     let own: Option<DateTime<Utc>> = one
         .usages
         .iter()

@@ -12,7 +12,7 @@ use twox_hash::XxHash3_128;
 
 use super::Session;
 use crate::{
-    fact::{Carrier, Claim, Fact, Key, Refused, Telling, Tokens, Usage, Word},
+    fact::{Carrier, Claim, Fact, Key, Refused, Table, Telling, Tokens, Usage, Word},
     format::json,
 };
 
@@ -115,8 +115,8 @@ impl Deref for Completion {
 /// What completions share, kept while a ledger is made.
 #[derive(Default)]
 pub(super) struct Shared {
-    makers: HashMap<*const Account, Arc<Maker>>,
-    kinds: HashMap<&'static str, Word>,
+    makers: Table<*const Account, Arc<Maker>>,
+    kinds: Table<&'static str, Word>,
 }
 
 impl Shared {
@@ -128,7 +128,7 @@ impl Shared {
 /// All completions, and what is beside them.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
-    /// In the order of their ids.
+    /// In no order that matters.
     pub completions: Vec<Completion>,
     /// Records that were copies of completions counted elsewhere, and their tokens.
     pub copied: (u64, u64),
@@ -227,7 +227,7 @@ impl Ledger {
     }
 }
 
-/// Hands out the records of each completion, its owner's first, in the order of their keys.
+/// Hands out the records of each completion, its owner's first.
 pub(super) fn each_completion<'a>(
     accounts: &'a [Account],
     family: &Family<'a>,
@@ -243,17 +243,32 @@ pub(super) fn each_completion<'a>(
     places.sort_unstable();
     let depths: Vec<usize> =
         accounts.iter().map(|account| family.above(account, &|_| true).len()).collect();
+    let record = |(key, nth, at): &(u128, u32, u32)| {
+        let nth = *nth as usize;
+        let account = &accounts[nth];
+        Record { key: *key, depth: depths[nth], account, usage: &account.usages[*at as usize] }
+    };
     let mut copies = Vec::new();
-    for alike in places.chunk_by(|(a, ..), (b, ..)| a == b) {
-        copies.extend(alike.iter().map(|(key, nth, at)| {
-            let nth = *nth as usize;
-            let account = &accounts[nth];
-            Record { key: *key, depth: depths[nth], account, usage: &account.usages[*at as usize] }
-        }));
-        // The owner is the one that did not inherit it, nearest to the root of the family; no order of files matters.
-        copies.sort_by(|a, b| a.rank().cmp(&b.rank()));
-        visit(&copies);
+    let (mut next, mut alone) = (0, 0);
+    while let Some((key, ..)) = places.get(next) {
+        let alike = places[next..].iter().take_while(|(other, ..)| other == key);
+        copies.extend(alike.map(record));
+        next += copies.len();
+        if copies.len() == 1 {
+            places.swap(alone, next - 1);
+            alone += 1;
+        } else {
+            // The owner is the one that did not inherit it, nearest to the root of the family; no order of files matters.
+            copies.sort_by(|a, b| a.rank().cmp(&b.rank()));
+            visit(&copies);
+        }
         copies.clear();
+    }
+    // Most have one record. These are handed out as they lie in memory, which is faster than from here to there.
+    places.truncate(alone);
+    places.sort_unstable_by_key(|(_, nth, at)| (*nth, *at));
+    for place in &places {
+        visit(&[record(place)]);
     }
 }
 
@@ -274,13 +289,7 @@ impl<'a, 'b> Case<'a, 'b> {
     /// The case of records with one key, the owner's first.
     pub fn of(copies: &'b [Record<'a>], adopt: bool) -> Self {
         let Record { account: owner, usage: own, .. } = copies[0];
-        let counted = || copies.iter().map(|copy| copy.account).filter(|account| account.counted);
-        // What was kept of a log that was moved is no copy.
-        let logs = counted().filter(|account| !account.kept).map(std::ptr::from_ref);
-        let mut logs: Vec<_> = logs.collect();
-        logs.sort_unstable();
-        logs.dedup();
-        let logs = logs.len().max(counted().count().min(1)) as u64;
+        let logs = if copies.len() == 1 { owner.counted.into() } else { logs(copies) };
         let orphan = own.inherited == Some(true);
         let counts = logs > 0 && if orphan { adopt } else { owner.counted };
         let usages = copies.iter().map(|copy| copy.usage);
@@ -356,6 +365,17 @@ impl<'a, 'b> Case<'a, 'b> {
     }
 }
 
+/// In how many logs that are asked for records stand.
+fn logs(copies: &[Record<'_>]) -> u64 {
+    let counted = || copies.iter().map(|copy| copy.account).filter(|account| account.counted);
+    // What was kept of a log that was moved is no copy.
+    let logs = counted().filter(|account| !account.kept).map(std::ptr::from_ref);
+    let mut logs: Vec<_> = logs.collect();
+    logs.sort_unstable();
+    logs.dedup();
+    logs.len().max(counted().count().min(1)) as u64
+}
+
 /// One record of a completion.
 pub(super) struct Record<'a> {
     /// The completion.
@@ -381,7 +401,7 @@ impl Record<'_> {
 }
 
 /// Who descends from whom.
-pub(super) struct Family<'a>(HashMap<&'a str, &'a Account>);
+pub(super) struct Family<'a>(Table<&'a str, &'a Account>);
 
 impl<'a> Family<'a> {
     pub fn of(accounts: &'a [Account]) -> Self {
@@ -410,6 +430,9 @@ pub(super) const KINDS: [&str; 5] = ["main", "fork", "aside", "subagent", "compa
 /// What a completion is known by on every machine.
 #[must_use]
 pub fn key(client: &str, key: Key) -> u128 {
-    let digits = json::hex(&key.0.to_be_bytes());
-    XxHash3_128::oneshot([client, "\0", &digits].concat().as_bytes())
+    let mut text = [0; 64];
+    let (name, rest) = text.split_at_mut(client.len());
+    name.copy_from_slice(client.as_bytes());
+    rest[1..33].copy_from_slice(&json::digits(key.0));
+    XxHash3_128::oneshot(&text[..client.len() + 33])
 }

@@ -223,7 +223,7 @@ impl Scope {
         for (_, account) in &mut accounts[asked..] {
             account.counted = derived.contains(&account.session) || own.contains(&account.session);
         }
-        accounts.sort_by(|(a, _), (b, _)| a.cmp(b));
+        accounts.sort_by(|(a, _), (b, _)| a.as_os_str().cmp(b.as_os_str()));
         let mut accounts: Vec<Account> = accounts.into_iter().map(|(_, account)| account).collect();
         kinship::align(&mut accounts);
         kinship::hear_children(&mut accounts, !args.own);
@@ -253,7 +253,7 @@ fn marked(paths: Vec<PathBuf>) -> Vec<Marked> {
 fn largest_first(mut files: Vec<Marked>) -> Vec<Marked> {
     files.sort_by(|(a_path, a), (b_path, b)| {
         let size = |mark: &Option<Mark>| mark.map_or(0, |mark| mark.size());
-        size(b).cmp(&size(a)).then_with(|| a_path.cmp(b_path))
+        size(b).cmp(&size(a)).then_with(|| a_path.as_os_str().cmp(b_path.as_os_str()))
     });
     files
 }

@@ -67,9 +67,11 @@ pub fn check(path: &Path) -> Result<()> {
 
 /// Writes `completions` to a file, or as parts of a folder. The same completions give the same bytes.
 pub fn export(path: &Path, completions: &[Completion], origin: &Origin) -> Result<Vec<Part>> {
+    let mut sorted: Vec<&Completion> = completions.iter().collect();
+    sorted.sort_by_key(|completion| completion.id);
     match form(path) {
-        Some(form) => Ok(vec![file(path, form, completions, origin)?]),
-        None => parts(path, completions, origin),
+        Some(form) => Ok(vec![file(path, form, &sorted, origin)?]),
+        None => parts(path, &sorted, origin),
     }
 }
 
@@ -112,15 +114,15 @@ fn may_replace(path: &Path, form: Form) -> Result<()> {
     }
 }
 
-fn file(path: &Path, form: Form, completions: &[Completion], origin: &Origin) -> Result<Part> {
+fn file(path: &Path, form: Form, completions: &[&Completion], origin: &Origin) -> Result<Part> {
     may_replace(path, form)?;
-    write_over(path, PRIVATE, |out| Ok(encode(form, completions.iter(), origin, out)))?;
+    write_over(path, PRIVATE, |out| Ok(encode(form, completions.iter().copied(), origin, out)))?;
     let bytes = fs::metadata(path).map_err(Error::io("read", path))?.len();
     Ok(Part { path: path.into(), rows: completions.len() as u64, bytes, written: true })
 }
 
 /// One part for each client and month, which tells engines what they need not read.
-fn parts(folder: &Path, completions: &[Completion], origin: &Origin) -> Result<Vec<Part>> {
+fn parts(folder: &Path, completions: &[&Completion], origin: &Origin) -> Result<Vec<Part>> {
     let mut groups: BTreeMap<(&str, String), Vec<&Completion>> = BTreeMap::new();
     for completion in completions {
         groups.entry((completion.client, export::month(completion))).or_default().push(completion);
