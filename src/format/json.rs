@@ -3,7 +3,7 @@
 use std::{borrow::Cow, ops::Range};
 
 use chrono::{DateTime, NaiveDate, SecondsFormat, Utc};
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use crate::{fact::Place, log::Line};
@@ -106,20 +106,34 @@ pub fn index(line: Line<'_>) -> u32 {
 }
 
 /// A token counter: zero unless it is a number that makes one. Some providers report fractions.
-#[must_use]
-pub fn count(value: Option<Raw<'_>>) -> u64 {
-    let Some(text) = value.map(Raw::get) else { return 0 };
-    if let Ok(whole) = text.parse::<u64>() {
-        return whole;
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count(pub u64);
+
+impl Count {
+    /// The counter that a value is.
+    #[must_use]
+    pub fn of(value: Option<Raw<'_>>) -> Self {
+        let Some(text) = value.map(Raw::get) else { return Self(0) };
+        if let Ok(whole) = text.parse::<u64>() {
+            return Self(whole);
+        }
+        match text.parse::<f64>() {
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "checked to be a count"
+            )]
+            Ok(number) if number.is_finite() && (0.0..1e18).contains(&number) => {
+                Self(number as u64)
+            }
+            _ => Self(0),
+        }
     }
-    match text.parse::<f64>() {
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "checked to be a count"
-        )]
-        Ok(number) if number.is_finite() && (0.0..1e18).contains(&number) => number as u64,
-        _ => 0,
+}
+
+impl<'de> Deserialize<'de> for Count {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Option::<Raw<'de>>::deserialize(deserializer).map(Self::of)
     }
 }
 
@@ -144,7 +158,6 @@ pub fn joined(mut texts: Vec<String>) -> String {
 /// Bytes as lower-case hex digits.
 #[must_use]
 pub fn hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut hex = String::with_capacity(2 * bytes.len());
     for byte in bytes {
         hex.push(char::from(DIGITS[usize::from(byte >> 4)]));
@@ -152,6 +165,14 @@ pub fn hex(bytes: &[u8]) -> String {
     }
     hex
 }
+
+/// A number in hexadecimal digits, with all zeros.
+#[must_use]
+pub fn digits(number: u128) -> [u8; 32] {
+    std::array::from_fn(|nth| DIGITS[(number >> (124 - 4 * nth)) as usize & 0xF])
+}
+
+const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
 /// Compact JSON with the fields in the order of the struct.
 #[must_use]

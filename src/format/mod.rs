@@ -29,9 +29,11 @@ pub fn by_name(name: &str) -> Option<&'static dyn Format> {
 /// The client that wrote a log which begins with `head`.
 #[must_use]
 pub fn of(head: &Head<'_>) -> Option<&'static dyn Format> {
-    // The first lines mostly tell; what one client's tools put out may be another one's lines.
-    let early = head.early();
-    let sure = |format: &&dyn Format| format.claims(&early) && format.claims(head);
+    // The first line mostly tells, or else the first few; what one client's tools put out may be another one's lines.
     let all = || ALL.iter().copied();
-    all().find(sure).or_else(|| all().find(|format| format.claims(head)))
+    let early = [1, 20].into_iter().find_map(|lines| {
+        let early = head.first(lines);
+        all().find(|format| format.claims(&early) && format.claims(head))
+    });
+    early.or_else(|| all().find(|format| format.claims(head)))
 }

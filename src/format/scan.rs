@@ -19,10 +19,10 @@ pub use de::read;
 pub use mark::Marks;
 
 use self::{
-    mark::{STEP, Seen},
+    mark::{SHORT, STEP, Seen},
     skip::Skip,
 };
-use super::json::{Raw, Text};
+use super::json::{Count, Raw, Text};
 
 /// A place in a line. All methods give nothing where the line is not what they look for; the scan is over then.
 #[derive(Debug)]
@@ -60,10 +60,10 @@ impl<'a, 'm> Scan<'a, 'm> {
     #[inline]
     fn part(&mut self, part: Range<usize>) -> Option<&'a str> {
         if self.whole.is_none() {
-            if part.len() < STEP {
+            if part.len() < STEP && self.bytes.len() > SHORT {
                 return std::str::from_utf8(&self.bytes[part]).ok();
             }
-            // Long parts may lie in each other: then the whole line is looked into, once.
+            // Long parts may lie in each other, and short lines have many: then the whole line is looked into, once.
             self.whole = simdutf8::basic::from_utf8(self.bytes).ok();
         }
         self.whole?.get(part)
@@ -141,16 +141,26 @@ impl<'a, 'm> Scan<'a, 'm> {
 
     /// A value as it stands.
     pub fn value(&mut self) -> Option<&'a [u8]> {
-        self.next()?;
-        let start = self.at;
-        self.skip()?;
-        Some(&self.bytes[start..self.at])
+        self.place().map(|place| &self.bytes[place])
     }
 
     /// A value as it stands; nothing where it is `null`.
     pub fn raw(&mut self) -> Option<Option<Raw<'a>>> {
-        let len = self.value()?.len();
-        let value = self.part(self.at - len..self.at)?;
+        let value = self.place()?;
+        self.raw_at(value)
+    }
+
+    /// Where a value stands in the line.
+    pub fn place(&mut self) -> Option<Range<usize>> {
+        self.next()?;
+        let start = self.at;
+        self.skip()?;
+        Some(start..self.at)
+    }
+
+    /// The value that stands there; nothing where it is `null`.
+    pub fn raw_at(&mut self, place: Range<usize>) -> Option<Option<Raw<'a>>> {
+        let value = self.part(place)?;
         Some((value != "null").then(|| Raw::scanned(value)))
     }
 
@@ -186,6 +196,15 @@ impl<'a, 'm> Scan<'a, 'm> {
         }
         self.at += len;
         Some(Some(number))
+    }
+
+    /// A token counter; an unusual one is taken as it stands.
+    #[inline]
+    pub fn count(&mut self) -> Option<Count> {
+        match self.whole_number() {
+            Some(number) => Some(Count(number.unwrap_or(0))),
+            None => self.raw().map(Count::of),
+        }
     }
 
     /// What was not read yet, behind blanks.

@@ -20,14 +20,11 @@ use crate::{
 #[derive(Clone, Copy, Debug)]
 pub struct Head<'a>(pub &'a [u8]);
 
-/// How many lines mostly tell whose a log is.
-const EARLY: usize = 20;
-
 impl<'a> Head<'a> {
-    /// The first lines of it.
+    /// The first `lines` of it.
     #[must_use]
-    pub fn early(self) -> Self {
-        let end = memchr::memchr_iter(b'\n', self.0).nth(EARLY - 1);
+    pub fn first(self, lines: usize) -> Self {
+        let end = memchr::memchr_iter(b'\n', self.0).nth(lines.saturating_sub(1));
         Self(&self.0[..end.map_or(self.0.len(), |end| end + 1)])
     }
 

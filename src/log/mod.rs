@@ -38,6 +38,9 @@ use crate::{
 /// How much is read at once.
 const BLOCK: usize = 256 * 1024;
 
+/// How long lines mostly are, at least: room for where they start is made at once.
+const MEAN_LINE: u64 = 2048;
+
 /// The largest space that is kept for the next file.
 const KEPT: usize = 4 * BLOCK;
 
@@ -353,6 +356,7 @@ impl Log {
         if let Some(tee) = &mut self.tee {
             tee.take(from, &space.0[..held]);
         }
+        self.starts.reserve(usize::try_from((to - from) / MEAN_LINE).unwrap_or(0));
         let mut buffer_at = from; // the address of space[0], always the start of a line
         let mut searched = 0;
         let mut begun = Begun::default();

@@ -2,8 +2,8 @@
 
 use std::{
     fs::{self, File},
-    io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write},
-    os::unix::fs::MetadataExt,
+    io::{self, BufRead, BufReader, Read, Seek, Write},
+    os::unix::fs::{FileExt, MetadataExt},
     path::Path,
 };
 
@@ -73,12 +73,11 @@ impl Log {
     fn of(mut file: File, stamp: Stamp, path: Option<&Path>) -> Result<Self> {
         let failed = || Error::io("read", path.unwrap_or(Path::new("-")));
         let mut magic = [0; 4];
-        file.rewind().map_err(failed())?;
         // What has no size has no bytes; some files of the system never give any, and are waited for in vain.
-        let got = if stamp.size == 0 { 0 } else { file.read(&mut magic).map_err(failed())? };
-        file.seek(SeekFrom::Start(0)).map_err(failed())?;
+        let got = if stamp.size == 0 { 0 } else { file.read_at(&mut magic, 0).map_err(failed())? };
         let mut findings = Vec::new();
         let (file, len, encoding) = if got == 4 && frames::is_magic(magic) {
+            file.rewind().map_err(failed())?;
             let (plain, len) = unpack(file.take(stamp.size), &mut findings).map_err(failed())?;
             (plain, len, Encoding::Zstd)
         } else {

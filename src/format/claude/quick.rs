@@ -3,11 +3,13 @@
 //!
 //! What states more is read by the structs of [`super::wire`], which say what a line means.
 
+use std::ops::Range;
+
 use memchr::memmem;
 
 use super::wire::{CacheCreation, Message, OutputDetails, Paid, Record};
 use crate::format::{
-    json::Raw,
+    json::{Count, Raw},
     scan::{Marks, Scan, once},
 };
 
@@ -94,10 +96,14 @@ fn paid<'a>(scan: &mut Scan<'a, '_>) -> Option<Paid<'a>> {
     scan.object(|scan, key| {
         let usage = &mut paid.usage;
         let (bit, field) = match key {
-            b"input_tokens" => (0, &mut usage.input_tokens),
-            b"output_tokens" => (1, &mut usage.output_tokens),
-            b"cache_creation_input_tokens" => (2, &mut usage.cache_creation_input_tokens),
-            b"cache_read_input_tokens" => (3, &mut usage.cache_read_input_tokens),
+            b"input_tokens" => return counter(scan, 0, &mut usage.input_tokens, &mut seen),
+            b"output_tokens" => return counter(scan, 1, &mut usage.output_tokens, &mut seen),
+            b"cache_creation_input_tokens" => {
+                return counter(scan, 2, &mut usage.cache_creation_input_tokens, &mut seen);
+            }
+            b"cache_read_input_tokens" => {
+                return counter(scan, 3, &mut usage.cache_read_input_tokens, &mut seen);
+            }
             b"cache_creation" => {
                 if !scan.is_null()? {
                     paid.split = split(scan)?;
@@ -123,7 +129,13 @@ fn paid<'a>(scan: &mut Scan<'a, '_>) -> Option<Paid<'a>> {
     Some(paid)
 }
 
-fn split<'a>(scan: &mut Scan<'a, '_>) -> Option<CacheCreation<'a>> {
+/// Reads the counter of a field.
+fn counter(scan: &mut Scan<'_, '_>, bit: u8, field: &mut Count, seen: &mut u64) -> Option<()> {
+    *field = scan.count()?;
+    once(seen, bit)
+}
+
+fn split(scan: &mut Scan<'_, '_>) -> Option<CacheCreation> {
     let mut split = CacheCreation::default();
     let mut seen = 0;
     scan.object(|scan, key| {
@@ -132,21 +144,19 @@ fn split<'a>(scan: &mut Scan<'a, '_>) -> Option<CacheCreation<'a>> {
             b"ephemeral_1h_input_tokens" => (1, &mut split.ephemeral_1h_input_tokens),
             _ => return scan.value().map(|_| ()),
         };
-        *field = scan.raw()?;
-        once(&mut seen, bit)
+        counter(scan, bit, field, &mut seen)
     })?;
     Some(split)
 }
 
-fn details<'a>(scan: &mut Scan<'a, '_>) -> Option<OutputDetails<'a>> {
+fn details(scan: &mut Scan<'_, '_>) -> Option<OutputDetails> {
     let mut details = OutputDetails::default();
     let mut seen = 0;
     scan.object(|scan, key| {
         if key != b"thinking_tokens" {
             return scan.value().map(|_| ());
         }
-        details.thinking_tokens = scan.raw()?;
-        once(&mut seen, 0)
+        counter(scan, 0, &mut details.thinking_tokens, &mut seen)
     })?;
     Some(details)
 }
@@ -175,7 +185,7 @@ pub(super) fn line<'a>(bytes: &'a [u8], marks: &mut Marks) -> Option<Line<'a>> {
     let (mut meta, mut side, mut data): (bool, bool, &[u8]) = (false, false, b"");
     let mut parts = None;
     let mut whose = Whose::default();
-    let mut values: [Option<&[u8]>; VALUES] = [None; VALUES];
+    let mut values: [Option<Range<usize>>; VALUES] = Default::default();
     let mut seen = 0; // a key that comes twice is not for us to judge
     scan.object(|scan, key| {
         let bit = field(key);
@@ -186,20 +196,20 @@ pub(super) fn line<'a>(bytes: &'a [u8], marks: &mut Marks) -> Option<Line<'a>> {
             META => meta = scan.value()? == b"true",
             DATA => data = scan.value()?,
             ORIGIN if scan.rest().first() == Some(&b'{') => {
-                let start = scan.rest();
+                let start = bytes.len() - scan.rest().len();
                 let session = origin(scan)?;
-                let len = start.len() - scan.rest().len();
                 whose.0[usize::from(ORIGIN - SIDE)] = Some(session.unwrap_or(b"{}"));
-                values[usize::from(ORIGIN)] = Some(&start[..len]);
+                values[usize::from(ORIGIN)] = Some(start..bytes.len() - scan.rest().len());
             }
             SIDE..=REQUESTER => {
-                let value = scan.value()?;
+                let place = scan.place()?;
+                let value = &bytes[place.clone()];
                 whose.0[usize::from(bit - SIDE)] = Some(value);
-                values[usize::from(bit)] = Some(value);
+                values[usize::from(bit)] = Some(place);
                 side |= bit == SIDE && value == b"true";
             }
             MESSAGE if scan.rest().first() == Some(&b'{') => parts = Some(Parts::read(scan)?),
-            TIMESTAMP..=TRUNCATED => values[usize::from(bit)] = Some(scan.value()?),
+            TIMESTAMP..=TRUNCATED => values[usize::from(bit)] = Some(scan.place()?),
             UNKNOWN => return scan.value().map(|_| ()),
             _ => scan.value().map(|_| ())?,
         }
@@ -220,10 +230,7 @@ pub(super) fn line<'a>(bytes: &'a [u8], marks: &mut Marks) -> Option<Line<'a>> {
     if !scan.ends() {
         return None;
     }
-    let value = |field: u8| {
-        let value = values[usize::from(field)].filter(|value| *value != b"null");
-        value.and_then(|value| std::str::from_utf8(value).ok()).map(Raw::scanned)
-    };
+    let mut value = |field: u8| scan.raw_at(values[usize::from(field)].take()?)?;
     let answer = parts.filter(|_| kind == b"assistant" && linked).map(|parts| {
         let record = Record {
             session_id: value(SESSION),

@@ -16,7 +16,7 @@ use crate::{
     finding::{Code, Finding},
     format::{
         Fault, Reader, id,
-        json::{self, Raw, count, place},
+        json::{self, Raw, place},
         scan::{self, Marks},
     },
     log::Line,
@@ -685,16 +685,16 @@ fn tier(usage: &wire::Usage<'_>) -> Option<&'static str> {
 
 /// The client's own sums, one for each model. A model's name may say how large its context was.
 fn claims(line: Line<'_>, sums: Option<Raw<'_>>, facts: &mut Facts) -> Vec<Claim> {
-    let sums: BTreeMap<Cow<'_, str>, wire::ModelUsage<'_>> = wire::read(sums).unwrap_or_default();
-    let claim = |(model, sum): (Cow<'_, str>, wire::ModelUsage<'_>)| {
-        let hour = count(sum.cache_creation_1h);
+    let sums: BTreeMap<Cow<'_, str>, wire::ModelUsage> = wire::read(sums).unwrap_or_default();
+    let claim = |(model, sum): (Cow<'_, str>, wire::ModelUsage)| {
+        let hour = sum.cache_creation_1h.0;
         let tokens = Tokens {
-            input: count(sum.input_tokens),
-            cache_read: count(sum.cache_read_input_tokens),
-            cache_write_5m: count(sum.cache_creation_input_tokens).saturating_sub(hour),
+            input: sum.input_tokens.0,
+            cache_read: sum.cache_read_input_tokens.0,
+            cache_write_5m: sum.cache_creation_input_tokens.0.saturating_sub(hour),
             cache_write_1h: hour,
-            output: count(sum.output_tokens),
-            reasoning: count(sum.thinking_tokens),
+            output: sum.output_tokens.0,
+            reasoning: sum.thinking_tokens.0,
         };
         let name = model.split_once('[').map_or(model.as_ref(), |(name, _)| name);
         let model = Some(facts.word(name));
@@ -706,17 +706,16 @@ fn claims(line: Line<'_>, sums: Option<Raw<'_>>, facts: &mut Facts) -> Vec<Claim
 
 fn tokens(paid: &wire::Paid<'_>) -> Tokens {
     let wire::Paid { usage, split, details } = paid;
-    let (five, hour) =
-        (count(split.ephemeral_5m_input_tokens), count(split.ephemeral_1h_input_tokens));
+    let (five, hour) = (split.ephemeral_5m_input_tokens.0, split.ephemeral_1h_input_tokens.0);
     // Some logs have the parts without their sum.
-    let written = count(usage.cache_creation_input_tokens).max(five.saturating_add(hour));
-    let output = count(usage.output_tokens);
+    let written = usage.cache_creation_input_tokens.0.max(five.saturating_add(hour));
+    let output = usage.output_tokens.0;
     Tokens {
-        input: count(usage.input_tokens),
-        cache_read: count(usage.cache_read_input_tokens),
+        input: usage.input_tokens.0,
+        cache_read: usage.cache_read_input_tokens.0,
         cache_write_5m: written - hour,
         cache_write_1h: hour,
         output,
-        reasoning: count(details.thinking_tokens).min(output),
+        reasoning: details.thinking_tokens.0.min(output),
     }
 }

@@ -12,7 +12,7 @@ use serde::{
 
 use super::super::{
     Unfolded,
-    json::{self, Raw},
+    json::{self, Count, Raw},
     scan::{self, Parsed},
 };
 
@@ -159,14 +159,10 @@ pub(super) struct Usage<'a> {
     pub kind: Option<Raw<'a>>,
     #[serde(borrow)]
     pub model: Option<Raw<'a>>,
-    #[serde(borrow)]
-    pub input_tokens: Option<Raw<'a>>,
-    #[serde(borrow)]
-    pub output_tokens: Option<Raw<'a>>,
-    #[serde(borrow)]
-    pub cache_creation_input_tokens: Option<Raw<'a>>,
-    #[serde(borrow)]
-    pub cache_read_input_tokens: Option<Raw<'a>>,
+    pub input_tokens: Count,
+    pub output_tokens: Count,
+    pub cache_creation_input_tokens: Count,
+    pub cache_read_input_tokens: Count,
     #[serde(borrow)]
     pub cache_creation: Option<Raw<'a>>,
     #[serde(borrow)]
@@ -183,8 +179,8 @@ pub(super) struct Usage<'a> {
 #[derive(Default)]
 pub(super) struct Paid<'a> {
     pub usage: Usage<'a>,
-    pub split: CacheCreation<'a>,
-    pub details: OutputDetails<'a>,
+    pub split: CacheCreation,
+    pub details: OutputDetails,
 }
 
 impl<'a> Paid<'a> {
@@ -212,37 +208,29 @@ pub(super) struct AgentResult<'a> {
 /// The client's own sum for one model of a session.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct ModelUsage<'a> {
-    #[serde(borrow)]
-    pub input_tokens: Option<Raw<'a>>,
-    #[serde(borrow)]
-    pub output_tokens: Option<Raw<'a>>,
-    #[serde(borrow)]
-    pub thinking_tokens: Option<Raw<'a>>,
-    #[serde(borrow)]
-    pub cache_read_input_tokens: Option<Raw<'a>>,
-    #[serde(borrow)]
-    pub cache_creation_input_tokens: Option<Raw<'a>>,
-    #[serde(rename = "cacheCreationEphemeral1hInputTokens", borrow)]
-    pub cache_creation_1h: Option<Raw<'a>>,
+pub(super) struct ModelUsage {
+    pub input_tokens: Count,
+    pub output_tokens: Count,
+    pub thinking_tokens: Count,
+    pub cache_read_input_tokens: Count,
+    pub cache_creation_input_tokens: Count,
+    #[serde(rename = "cacheCreationEphemeral1hInputTokens")]
+    pub cache_creation_1h: Count,
     #[serde(rename = "costUSD")]
     pub cost_usd: Option<f64>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub(super) struct CacheCreation<'a> {
-    #[serde(borrow)]
-    pub ephemeral_5m_input_tokens: Option<Raw<'a>>,
-    #[serde(borrow)]
-    pub ephemeral_1h_input_tokens: Option<Raw<'a>>,
+pub(super) struct CacheCreation {
+    pub ephemeral_5m_input_tokens: Count,
+    pub ephemeral_1h_input_tokens: Count,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub(super) struct OutputDetails<'a> {
-    #[serde(borrow)]
-    pub thinking_tokens: Option<Raw<'a>>,
+pub(super) struct OutputDetails {
+    pub thinking_tokens: Count,
 }
 
 #[derive(Default, Deserialize)]

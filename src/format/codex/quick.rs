@@ -27,7 +27,7 @@ pub(super) enum States<'a> {
     /// Another item: what it is, the call it belongs to, and all of it.
     Item(Shape, Option<&'a [u8]>, &'a [u8]),
     /// An event with the running total, and the turn it names.
-    Total(Option<Info<'a>>, Option<&'a [u8]>),
+    Total(Option<Info>, Option<&'a [u8]>),
     /// What one response cost.
     Paid(Response<'a>),
 }
@@ -60,7 +60,7 @@ pub(super) fn line<'a>(bytes: &'a [u8], wanted: Wanted, marks: &mut Marks) -> Op
     scan.object(|scan, key| {
         let fresh = match key {
             b"timestamp" => timestamp.replace(scan.word()??).is_none(),
-            b"ordinal" => ordinal.replace(small(scan.value()?)?).is_none(),
+            b"ordinal" => ordinal.replace(u32::try_from(scan.whole_number()??).ok()?).is_none(),
             b"type" => kind.replace(scan.word()??).is_none(),
             b"payload" => payload.replace(Payload::read(scan, wanted)?).is_none(),
             _ => scan.value().is_some(),
@@ -83,10 +83,6 @@ pub(super) fn line<'a>(bytes: &'a [u8], wanted: Wanted, marks: &mut Marks) -> Op
     Some(Line { timestamp, ordinal, kind, states, names_characters })
 }
 
-fn small(digits: &[u8]) -> Option<u32> {
-    (digits.len() < 10).then(|| std::str::from_utf8(digits).ok()?.parse().ok())?
-}
-
 /// The values of [`wire::Payload`] that such a line needs.
 #[derive(Default)]
 struct Payload<'a> {
@@ -99,8 +95,8 @@ struct Payload<'a> {
     thread: Option<&'a [u8]>,
     response: Option<&'a [u8]>,
     content: Option<&'a [u8]>,
-    info: Option<Info<'a>>,
-    usage: Option<Counts<'a>>,
+    info: Option<Info>,
+    usage: Option<Counts>,
 }
 
 /// A word of a line, which is text.
@@ -108,7 +104,7 @@ pub(super) fn text(word: Option<&[u8]>) -> Option<&str> {
     word.and_then(|word| std::str::from_utf8(word).ok())
 }
 
-fn counts<'a>(scan: &mut Scan<'a, '_>) -> Option<Option<Counts<'a>>> {
+fn counts(scan: &mut Scan<'_, '_>) -> Option<Option<Counts>> {
     if scan.is_null()? {
         return Some(None);
     }
@@ -120,16 +116,15 @@ fn counts<'a>(scan: &mut Scan<'a, '_>) -> Option<Option<Counts<'a>>> {
             b"cache_write_input_tokens" => (2, &mut counts.cache_write_input_tokens),
             b"output_tokens" => (3, &mut counts.output_tokens),
             b"reasoning_output_tokens" => (4, &mut counts.reasoning_output_tokens),
-            b"total_tokens" => (5, &mut counts.total_tokens),
             _ => return scan.value().map(|_| ()),
         };
-        *field = scan.raw()?;
+        *field = scan.count()?;
         once(&mut seen, bit)
     })?;
     Some(Some(counts))
 }
 
-fn info<'a>(scan: &mut Scan<'a, '_>) -> Option<Option<Info<'a>>> {
+fn info(scan: &mut Scan<'_, '_>) -> Option<Option<Info>> {
     if scan.is_null()? {
         return Some(None);
     }

@@ -6,10 +6,7 @@ use chrono::{DateTime, Utc};
 use twox_hash::XxHash3_128;
 
 use super::{millis_of, wire};
-use crate::{
-    fact::{Claim, Facts, Refusal, Tokens, Usage, Word, figures_key},
-    format::json::count,
-};
+use crate::fact::{Claim, Facts, Refusal, Tokens, Usage, Word, figures_key};
 
 /// Counters as the client gives them, which a copy keeps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,13 +19,13 @@ pub(super) struct Vector {
 }
 
 impl Vector {
-    pub fn of(counts: &wire::Counts<'_>) -> Self {
+    pub fn of(counts: &wire::Counts) -> Self {
         Self {
-            input: count(counts.input_tokens),
-            cached: count(counts.cached_input_tokens),
-            written: count(counts.cache_write_input_tokens),
-            output: count(counts.output_tokens),
-            reasoning: count(counts.reasoning_output_tokens),
+            input: counts.input_tokens.0,
+            cached: counts.cached_input_tokens.0,
+            written: counts.cache_write_input_tokens.0,
+            output: counts.output_tokens.0,
+            reasoning: counts.reasoning_output_tokens.0,
         }
     }
 
@@ -181,7 +178,7 @@ impl Tally {
     /// A running total. The same again is no call; a smaller one was started anew.
     pub fn total(
         &mut self,
-        info: Option<&wire::Info<'_>>,
+        info: Option<&wire::Info>,
         turn: Option<&str>,
         line: u32,
         at: Option<DateTime<Utc>>,

@@ -8,7 +8,7 @@ use crate::{
     fact::Base,
     format::{
         Unfolded,
-        json::{self, Raw, Text, range},
+        json::{self, Count, Raw, Text, range},
     },
 };
 
@@ -123,9 +123,9 @@ pub(super) struct Payload<'a> {
     pub sandbox_policy: Option<Raw<'a>>,
 }
 
-impl<'a> Payload<'a> {
+impl Payload<'_> {
     /// The running total that an event tells of.
-    pub fn info(&self) -> Option<Info<'a>> {
+    pub fn info(&self) -> Option<Info> {
         serde_json::from_str(self.info?.get()).ok()
     }
 
@@ -263,7 +263,7 @@ pub(super) fn base(line: &[u8]) -> Option<Base> {
 
 /// What one response cost.
 pub(super) struct Response<'a> {
-    pub counts: Option<Counts<'a>>,
+    pub counts: Option<Counts>,
     pub id: Option<&'a str>,
     pub turn: Option<&'a str>,
     pub thread: Option<&'a str>,
@@ -283,29 +283,20 @@ impl<'a> Response<'a> {
 
 /// A running total, and what the latest response added.
 #[derive(Default, Deserialize)]
-pub(super) struct Info<'a> {
-    #[serde(borrow)]
-    pub total_token_usage: Option<Counts<'a>>,
-    #[serde(borrow)]
-    pub last_token_usage: Option<Counts<'a>>,
+pub(super) struct Info {
+    pub total_token_usage: Option<Counts>,
+    pub last_token_usage: Option<Counts>,
 }
 
 /// Counters as the client gives them: what was cached is part of the input, reasoning part of the output.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Counts<'a> {
-    #[serde(borrow)]
-    pub input_tokens: Option<Raw<'a>>,
-    #[serde(borrow)]
-    pub cached_input_tokens: Option<Raw<'a>>,
-    #[serde(borrow)]
-    pub cache_write_input_tokens: Option<Raw<'a>>,
-    #[serde(borrow)]
-    pub output_tokens: Option<Raw<'a>>,
-    #[serde(borrow)]
-    pub reasoning_output_tokens: Option<Raw<'a>>,
-    #[serde(borrow)]
-    pub total_tokens: Option<Raw<'a>>,
+pub(super) struct Counts {
+    pub input_tokens: Count,
+    pub cached_input_tokens: Count,
+    pub cache_write_input_tokens: Count,
+    pub output_tokens: Count,
+    pub reasoning_output_tokens: Count,
 }
 
 /// A piece of a message's content.

@@ -8,7 +8,7 @@ use crate::{
     finding::{Code, Finding},
     format::{
         Fault, Reader,
-        json::{self, Text, count, place},
+        json::{self, Text, place},
         scan::{self, Marks},
     },
     log::Line,
@@ -468,14 +468,14 @@ fn ending(reason: Option<&wire::Kind<'_>>) -> Ending {
     }
 }
 
-fn tokens(usage: &wire::Usage<'_>) -> Tokens {
+fn tokens(usage: &wire::Usage) -> Tokens {
     Tokens {
-        input: count(usage.input_tokens),
-        cache_read: count(usage.cache_read_tokens),
-        cache_write_5m: count(usage.cache_write_tokens),
+        input: usage.input_tokens.0,
+        cache_read: usage.cache_read_tokens.0,
+        cache_write_5m: usage.cache_write_tokens.0,
         cache_write_1h: 0,
-        output: count(usage.output_tokens),
-        reasoning: count(usage.reasoning_tokens),
+        output: usage.output_tokens.0,
+        reasoning: usage.reasoning_tokens.0,
     }
 }
 

@@ -9,7 +9,7 @@ use serde::{
 
 use super::super::{
     Unfolded,
-    json::{self, Raw, Text},
+    json::{self, Count, Raw, Text},
     scan::{self, Parsed, Unread},
 };
 
@@ -207,8 +207,7 @@ pub(super) struct Kind<'a> {
 pub(super) struct Said<'a> {
     #[serde(borrow)]
     pub message: Message<'a>,
-    #[serde(borrow)]
-    pub usage: Option<Usage<'a>>,
+    pub usage: Option<Usage>,
     pub interrupted: Option<bool>,
 }
 
@@ -241,18 +240,13 @@ pub(super) struct Source<'a> {
 
 /// Counters: the input ones are disjoint, reasoning is inside output. Missing or null is zero.
 #[derive(Clone, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Usage<'a> {
-    #[serde(borrow)]
-    pub input_tokens: Option<Raw<'a>>,
-    #[serde(borrow)]
-    pub output_tokens: Option<Raw<'a>>,
-    #[serde(borrow)]
-    pub cache_read_tokens: Option<Raw<'a>>,
-    #[serde(borrow)]
-    pub cache_write_tokens: Option<Raw<'a>>,
-    #[serde(borrow)]
-    pub reasoning_tokens: Option<Raw<'a>>,
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Usage {
+    pub input_tokens: Count,
+    pub output_tokens: Count,
+    pub cache_read_tokens: Count,
+    pub cache_write_tokens: Count,
+    pub reasoning_tokens: Count,
 }
 
 #[derive(Deserialize)]
@@ -264,8 +258,7 @@ pub(super) struct Summary<'a> {
     pub provider: Option<Text<'a>>,
     #[serde(borrow)]
     pub model: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub usage: Option<Usage<'a>>,
+    pub usage: Option<Usage>,
 }
 
 #[derive(Deserialize)]
@@ -280,8 +273,7 @@ pub(super) struct Chunk<'a> {
 pub(super) struct ChunkBody<'a> {
     #[serde(rename = "type", borrow)]
     pub kind: Text<'a>,
-    #[serde(borrow)]
-    pub usage: Option<Usage<'a>>,
+    pub usage: Option<Usage>,
 }
 
 #[derive(Deserialize)]
@@ -292,9 +284,9 @@ pub(super) struct Attempt<'a> {
     pub stream: Vec<Streamed<'a>>,
 }
 
-impl<'a> Attempt<'a> {
+impl Attempt<'_> {
     /// The last usage sample of the attempt's stream.
-    pub(super) fn last_usage(&self) -> Option<&Usage<'a>> {
+    pub(super) fn last_usage(&self) -> Option<&Usage> {
         self.stream.iter().rev().find_map(|part| part.chunk.as_ref()?.usage.as_ref())
     }
 }

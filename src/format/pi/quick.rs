@@ -246,7 +246,7 @@ fn usage<'a>(scan: &mut Scan<'a, '_>) -> Option<Paid<'a>> {
             }
             _ => return scan.value().map(|_| ()),
         };
-        *field = scan.raw()?;
+        *field = scan.count()?;
         once(&mut seen, bit)
     })?;
     Some(Paid { usage, cost })

@@ -379,15 +379,15 @@ fn paid<'a>(usage: Option<Raw<'a>>, facts: &Facts) -> Option<Paid<'a>> {
 
 /// The counters as disjoint ones; what is written for an hour is a part of what is written.
 pub(in crate::format) fn tokens(usage: &wire::Usage<'_>) -> Tokens {
-    let cache_write = json::count(usage.cache_write);
-    let cache_write_1h = json::count(usage.cache_write_1h).min(cache_write);
+    let cache_write = usage.cache_write.0;
+    let cache_write_1h = usage.cache_write_1h.0.min(cache_write);
     Tokens {
-        input: json::count(usage.input),
-        cache_read: json::count(usage.cache_read),
+        input: usage.input.0,
+        cache_read: usage.cache_read.0,
         cache_write_5m: cache_write - cache_write_1h,
         cache_write_1h,
-        output: json::count(usage.output),
-        reasoning: json::count(usage.reasoning),
+        output: usage.output.0,
+        reasoning: usage.reasoning.0,
     }
 }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, de::IgnoredAny};
 
 use super::super::{
     Head, Unfolded,
-    json::{self, Raw, Text},
+    json::{self, Count, Raw, Text},
     scan::{Parsed, Unread},
 };
 
@@ -45,9 +45,20 @@ pub(in crate::format) fn dialect(head: &Head<'_>) -> Option<Dialect> {
     let header =
         records.next().filter(|claim| claim.kind == "session" && claim.timestamp.is_some())?;
     let is_primes = header.rlm_depth.is_some()
-        || PRIMES.iter().any(|kind| memchr::memmem::find(head.0, kind.as_bytes()).is_some())
-            && records.any(|claim| PRIMES.contains(&claim.kind.as_ref()));
+        || head.lines().filter(|line| may_be_primes(line)).any(|line| {
+            let claim = serde_json::from_slice::<Claim<'_>>(line);
+            claim.is_ok_and(|claim| PRIMES.contains(&claim.kind.as_ref()))
+        });
     Some(if is_primes { Dialect::Prime } else { Dialect::Pi })
+}
+
+/// Whether an entry may be of a kind that only prime writes. Mostly the kind stands first.
+fn may_be_primes(line: &[u8]) -> bool {
+    let is = |kind: &&str| match line.strip_prefix(br#"{"type":""#) {
+        Some(line) => line.starts_with(kind.as_bytes()),
+        None => memchr::memmem::find(line, kind.as_bytes()).is_some(),
+    };
+    PRIMES.iter().any(is)
 }
 
 #[derive(Deserialize)]
@@ -157,18 +168,13 @@ pub(in crate::format) struct Message<'a> {
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(in crate::format) struct Usage<'a> {
-    #[serde(borrow)]
-    pub input: Option<Raw<'a>>,
-    #[serde(borrow)]
-    pub output: Option<Raw<'a>>,
-    #[serde(borrow)]
-    pub cache_read: Option<Raw<'a>>,
-    #[serde(borrow)]
-    pub cache_write: Option<Raw<'a>>,
-    #[serde(rename = "cacheWrite1h", borrow)]
-    pub cache_write_1h: Option<Raw<'a>>,
-    #[serde(borrow)]
-    pub reasoning: Option<Raw<'a>>,
+    pub input: Count,
+    pub output: Count,
+    pub cache_read: Count,
+    pub cache_write: Count,
+    #[serde(rename = "cacheWrite1h")]
+    pub cache_write_1h: Count,
+    pub reasoning: Count,
     #[serde(borrow)]
     pub cost: Option<Raw<'a>>,
 }

@@ -8,7 +8,7 @@ use fearless_simd::{Level, dispatch, i8x64, prelude::*, u8x64};
 pub(super) const STEP: usize = 64;
 
 /// How long a line is, at most, that is looked into as a whole for being text.
-const SHORT: usize = 4096;
+pub(super) const SHORT: usize = 1024;
 
 /// How many steps a line has whose backslashes are not kept.
 const LONG: usize = (1 << 20) / STEP;
@@ -61,13 +61,15 @@ impl Marks {
     pub(super) fn look<'a>(&mut self, bytes: &'a [u8]) -> Option<(Seen, Option<&'a str>)> {
         let level = Level::new();
         let seen = dispatch!(level, simd => mark(simd, bytes, self))?;
+        if seen.wide == 0 {
+            return Some((seen, None)); // ASCII is text.
+        }
         // What is beyond ASCII may stand in strings only, so that it does not matter where the line is no text.
-        if bytes.len() <= SHORT || seen.wide * 4 > bytes.len() / STEP {
-            // Where much is, all of it is looked into at once, as it will have to be in any case; so is a short line, since
-            // its parts would cost more one by one.
+        if seen.wide * 4 > bytes.len() / STEP {
+            // Where much is, all of it is looked into at once, as it will have to be in any case.
             return Some((seen, Some(simdutf8::basic::from_utf8(bytes).ok()?)));
         }
-        (seen.wide == 0 || is_text(bytes, &self.wide)).then_some((seen, None))
+        is_text(bytes, &self.wide).then_some((seen, None))
     }
 }
 
