@@ -8,6 +8,7 @@ mod ids;
 use std::{borrow::Borrow, collections::HashSet, fmt, num::NonZeroU128, ops::Deref, sync::Arc};
 
 use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
 use twox_hash::XxHash3_128;
 
 use ids::Ids;
@@ -80,7 +81,7 @@ impl Ending {
 }
 
 /// A message of ours, recognised by its shape.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Carrier {
     /// The framing of a side session.
     Framing,
@@ -277,8 +278,28 @@ pub struct Stated {
     pub fact: Fact,
 }
 
+/// What a client's own helper is at, other than what subagents are asked to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Errand {
+    /// A question that is asked aside.
+    Aside,
+    /// Summing up a session.
+    Compaction,
+}
+
+impl Errand {
+    /// The name in reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Aside => "aside",
+            Self::Compaction => "compaction",
+        }
+    }
+}
+
 /// The session's id, folder and parent, as its first record has it.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Header {
     /// The line, counted from zero; none where the client writes no header, and this is gathered from the records.
     pub line: Option<u32>,
@@ -298,8 +319,8 @@ pub struct Header {
     pub seed_length: Option<u64>,
     /// Whether a client's own subagent is at work here.
     pub subagent: bool,
-    /// What else a client's own helper is at: `aside` or `compaction`.
-    pub errand: Option<&'static str>,
+    /// What else a client's own helper is at.
+    pub errand: Option<Errand>,
 }
 
 impl Header {
@@ -322,7 +343,7 @@ pub struct Base {
 }
 
 /// Tokens of one model answer; the five counters of a sum are disjoint.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Tokens {
     /// Input that was neither read from nor written to the cache.
     pub input: u64,
@@ -364,7 +385,8 @@ impl Tokens {
 }
 
 /// A word that many records share, such as a model's name: once in memory, and no wider than a pointer where it is meant.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
 pub struct Word(Arc<Box<str>>);
 
 impl Deref for Word {
@@ -399,6 +421,12 @@ impl From<String> for Word {
     }
 }
 
+impl From<Word> for String {
+    fn from(word: Word) -> Self {
+        word.as_ref().to_owned()
+    }
+}
+
 impl fmt::Display for Word {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self)
@@ -406,7 +434,9 @@ impl fmt::Display for Word {
 }
 
 /// What two records of one completion have in common: a hash, since there are millions of them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct Key(pub u128);
 
 impl From<&str> for Key {
@@ -590,7 +620,7 @@ pub struct Refused {
 }
 
 /// What was asked, for clients that keep the last question beside the conversation.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Prompts {
     /// What the client wrote down last.
     pub told: Option<String>,
@@ -688,6 +718,92 @@ pub struct Facts {
     last_time: Option<i64>,
     /// What the client's own rules find.
     pub findings: Vec<Finding>,
+}
+
+/// What a log says of itself beyond usage, where nothing else was kept: for a later run that goes on behind it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Gist {
+    carried: Vec<(u32, Carrier)>,
+    header: Option<Header>,
+    title: Option<String>,
+    first_prompt: Option<String>,
+    prompts: Prompts,
+    cwd_first: Option<String>,
+    client: Option<String>,
+    unrecorded: u64,
+    newest: i64,
+    last_time: Option<i64>,
+}
+
+impl Gist {
+    /// What `facts` say but for usage. None if they hold anything else that what follows may depend on.
+    #[must_use]
+    pub fn of(facts: &Facts) -> Option<Self> {
+        // All of them by name, so that none that is new is forgotten.
+        let Facts {
+            ids: _,
+            stated,
+            rare: _,
+            firsts: _,
+            words: _,
+            latest: _,
+            header,
+            usages: _,
+            claims: _,
+            refused: _,
+            keep,
+            title,
+            first_prompt,
+            prompts,
+            cwd_first,
+            client,
+            unrecorded,
+            newest,
+            last_time,
+            findings: _,
+        } = facts;
+        let carried = stated.iter().map(|stated| match stated.fact {
+            Fact::Carried(carrier, _) => Some((stated.line, carrier)),
+            _ => None,
+        });
+        (*keep == Keep::Usages).then_some(())?;
+        Some(Self {
+            carried: carried.collect::<Option<_>>()?,
+            header: header.clone(),
+            title: title.clone(),
+            first_prompt: first_prompt.clone(),
+            prompts: prompts.clone(),
+            cwd_first: cwd_first.clone(),
+            client: client.clone(),
+            unrecorded: *unrecorded,
+            newest: *newest,
+            last_time: *last_time,
+        })
+    }
+
+    /// The facts, with what was paid.
+    #[must_use]
+    pub fn facts(self, usages: Vec<Usage>, claims: Vec<Claim>) -> Facts {
+        let mut facts = Facts::new(Keep::Usages);
+        for (line, carrier) in self.carried {
+            let id = facts.ids.only();
+            facts.state(line, Fact::Carried(carrier, id));
+        }
+        Facts {
+            header: self.header,
+            usages,
+            claims,
+            title: self.title,
+            first_prompt: self.first_prompt,
+            prompts: self.prompts,
+            cwd_first: self.cwd_first,
+            client: self.client,
+            unrecorded: self.unrecorded,
+            newest: self.newest,
+            last_time: self.last_time,
+            ..facts
+        }
+    }
 }
 
 impl Default for Facts {

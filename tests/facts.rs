@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, fs};
 
 use serde_json::Value;
 use sessctl::{
-    fact::{Carrier, Ending, Fact, Usage, Word},
+    fact::{Carrier, Ending, Errand, Fact, Usage, Word},
     finding::Severity,
     format::{self, Format, Origin},
     log::Log,
@@ -281,7 +281,7 @@ fn prime_logs_are_read_as_prime_builds_its_context() {
         let header = header.header();
         let place = (header.subagent, header.errand);
         let want = match (facts["rlmDepth"].as_u64(), file.contains("/btw-")) {
-            (Some(0), true) => (false, Some("aside")),
+            (Some(0), true) => (false, Some(Errand::Aside)),
             (depth, false) => (depth > Some(0), None),
             other => panic!("prime/{file}: {other:?}"),
         };

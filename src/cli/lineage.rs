@@ -163,7 +163,7 @@ fn member(glance: Glance, steps: &[&Record]) -> Member {
     });
     let parent = made.and_then(|made| source(made)).or(native);
     let kind = match (made, &parent, header.errand, header.subagent) {
-        (_, _, Some(errand), _) => errand,
+        (_, _, Some(errand), _) => errand.name(),
         (_, _, _, true) => "subagent",
         (Some(step), ..) => step.op.as_str(),
         (None, Some(_), ..) => "fork",

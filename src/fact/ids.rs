@@ -7,7 +7,9 @@ use hashbrown::{DefaultHashBuilder, HashMap, HashSet, HashTable};
 use super::Key;
 
 /// An id of a record, a call or a turn, as a number of this log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+)]
 pub struct Id(NonZeroU32);
 
 /// Something for some of the ids: a log has so many that hashing them shows.

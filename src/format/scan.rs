@@ -76,6 +76,19 @@ impl<'a, 'm> Scan<'a, 'm> {
         is.then(|| self.at += N)
     }
 
+    /// Goes behind `text`, which was read before: fields, one behind the other. Whether that is what stands here.
+    pub fn repeats(&mut self, text: &[u8]) -> bool {
+        let is = self.bytes[self.at..].starts_with(text);
+        self.at += if is { text.len() } else { 0 };
+        is
+    }
+
+    /// Where it stands.
+    #[must_use]
+    pub fn at(&self) -> usize {
+        self.at
+    }
+
     /// Goes back to the beginning.
     pub fn again(&mut self) {
         self.at = 0;
@@ -106,8 +119,6 @@ impl<'a, 'm> Scan<'a, 'm> {
     ) -> Option<()> {
         self.items(b'{', b'}', |scan| {
             let key = scan.key()?;
-            scan.take(b':')?;
-            scan.next()?;
             visit(scan, key)
         })
     }
@@ -126,10 +137,12 @@ impl<'a, 'm> Scan<'a, 'm> {
             return Some(());
         }
         loop {
-            self.next()?;
             visit(self)?;
             match self.next()? {
-                b',' => self.at += 1,
+                b',' => {
+                    self.at += 1;
+                    self.next()?;
+                }
                 byte if byte == close => {
                     self.at += 1;
                     return Some(());
@@ -246,9 +259,18 @@ impl<'a, 'm> Scan<'a, 'm> {
         self.seen.unicode
     }
 
-    /// A key without its quotes. None of those that anybody looks for holds what can be escaped but by its number.
+    /// The key that begins here, without its quotes; its value comes next. None of those that anybody looks for holds what
+    /// can be escaped but by its number.
+    #[inline]
     fn key(&mut self) -> Option<&'a [u8]> {
-        let key = self.quoted()?;
+        if *self.bytes.get(self.at)? != b'"' {
+            return None;
+        }
+        let start = self.at + 1;
+        self.at = self.over().string(start)?;
+        let key = &self.bytes[start..self.at - 1];
+        self.take(b':')?;
+        self.next()?;
         (!self.seen.unicode || !key.contains(&b'\\')).then_some(key)
     }
 
@@ -287,10 +309,12 @@ impl<'a, 'm> Scan<'a, 'm> {
     #[inline]
     fn next(&mut self) -> Option<u8> {
         loop {
-            match *self.bytes.get(self.at)? {
-                b' ' | b'\t' | b'\r' | b'\n' => self.at += 1,
-                byte => return Some(byte),
+            let byte = *self.bytes.get(self.at)?;
+            // Clients write no blanks.
+            if byte > b' ' || !matches!(byte, b' ' | b'\t' | b'\r' | b'\n') {
+                return Some(byte);
             }
+            self.at += 1;
         }
     }
 

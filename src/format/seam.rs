@@ -6,6 +6,7 @@ use std::{
 };
 
 use chrono::{DateTime, Utc};
+use serde::{Serialize, de::DeserializeOwned};
 
 use super::record::Recorder;
 use crate::{
@@ -178,8 +179,28 @@ pub trait Format: Sync {
     fn writer(&self, facts: &Facts) -> Result<&dyn Writer>;
 }
 
+/// What a reader knows of the lines behind it, as bytes that another run can go on from.
+pub trait Memory {
+    /// The bytes.
+    fn pack(&self) -> Option<Vec<u8>>;
+
+    /// Takes over what the reader knew that bytes were made of.
+    fn unpack(&mut self, bytes: &[u8]) -> Option<()>;
+}
+
+impl<T: Serialize + DeserializeOwned> Memory for T {
+    fn pack(&self) -> Option<Vec<u8>> {
+        postcard::to_stdvec(self).ok()
+    }
+
+    fn unpack(&mut self, bytes: &[u8]) -> Option<()> {
+        *self = postcard::from_bytes(bytes).ok()?;
+        Some(())
+    }
+}
+
 /// Reads one log, line by line, in order.
-pub trait Reader {
+pub trait Reader: Memory {
     /// A file of a chain begins; the last one is the session's `own`. Logs of one file are their own.
     fn part(&mut self, _own: bool) {}
 

@@ -7,6 +7,7 @@
 mod draft;
 mod frames;
 mod open;
+mod reached;
 mod reread;
 mod splice;
 mod tee;
@@ -26,6 +27,7 @@ use twox_hash::{XxHash3_64, XxHash3_128};
 pub use draft::Draft;
 pub use frames::compress;
 pub use open::{Encoding, Stamp};
+pub use reached::Reached;
 pub use reread::Reread;
 pub use splice::Splice;
 pub use tee::Tee;
@@ -111,6 +113,8 @@ pub struct Log {
     excerpt: bool,
     /// Whether bytes behind the last newline count as a line, as they will once a newline is written behind them.
     mended: bool,
+    /// How many bytes and lines at its beginning are left out, because an earlier run knows them.
+    skipped: (u64, usize),
 }
 
 /// The digest of the line in hand, if it is longer than what is read at once: what of it was read last is still near.
@@ -319,17 +323,19 @@ impl Log {
         enter: &mut dyn FnMut(bool),
         visit: &mut dyn FnMut(Line<'_>) -> Result<After>,
     ) -> Result<()> {
+        let (skipped, lines) = self.skipped;
         self.starts.clear();
+        self.starts.resize(lines, 0);
         if let Some(digests) = &mut self.digests {
             digests.clear();
         }
-        self.end = 0;
+        self.end = skipped;
         let parts = self.parts.len();
         for part in 0..parts {
-            self.parts[part].first_line = self.starts.len();
+            self.parts[part].first_line = self.starts.len() - lines;
             enter(part + 1 == parts);
             let (base, len) = (self.parts[part].base, self.parts[part].len);
-            if !self.each_in(base, base + len, visit)? {
+            if !self.each_in(base + skipped, base + len, visit)? {
                 self.parts[part].len = self.end - base;
                 self.parts.truncate(part + 1);
                 break;
@@ -362,8 +368,8 @@ impl Log {
         let mut begun = Begun::default();
         loop {
             let buffer = &space.0[..held];
-            let mut bom =
-                if buffer_at == from && buffer.starts_with(b"\xEF\xBB\xBF") { 3 } else { 0 };
+            let first = buffer_at == from && self.skipped.0 == 0;
+            let mut bom = if first && buffer.starts_with(b"\xEF\xBB\xBF") { 3 } else { 0 };
             let mut start = 0;
             for newline in memchr::memchr_iter(b'\n', &buffer[searched..]).map(|at| at + searched) {
                 let crlf = newline > start && buffer[newline - 1] == b'\r';

@@ -106,6 +106,7 @@ impl Log {
             end: 0,
             excerpt: false,
             mended: false,
+            skipped: (0, 0),
         })
     }
 }

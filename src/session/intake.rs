@@ -43,6 +43,12 @@ impl Intake {
         }
     }
 
+    /// What the reader knows, if that is all that what follows depends on.
+    pub fn memory(&self) -> Option<Vec<u8>> {
+        let whole = self.held.is_empty() && !self.damage.any;
+        if whole { self.reader.pack() } else { None }
+    }
+
     /// A file of a chain begins. What was held back of the one before is complete.
     pub fn part(&mut self, own: bool) {
         self.give_up(None);

@@ -153,7 +153,7 @@ impl Account {
             });
         let header = session.header();
         let kind = match (header.errand, header.subagent, own_framing, &parent) {
-            (Some(errand), ..) => errand,
+            (Some(errand), ..) => errand.name(),
             (_, true, ..) => "subagent",
             (_, _, true, Some(_)) => "aside",
             (_, _, _, Some(_)) => "fork",

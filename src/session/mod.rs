@@ -14,6 +14,7 @@ pub mod kinship;
 pub mod ledger;
 pub mod lineage;
 mod order;
+pub mod resume;
 pub mod roll;
 mod salvage;
 pub mod sheet;
@@ -32,8 +33,9 @@ use crate::{
     fact::{Facts, Header, Keep},
     finding::{Code, Finding, Severity},
     format::{self, Format, Head},
-    log::{After, Log},
+    log::{After, Ahead, Log},
 };
+use intake::Intake;
 
 /// How much of a log is looked at to tell whose it is.
 const HEAD: u64 = 256 * 1024;
@@ -118,14 +120,7 @@ impl Session {
         keep: Keep,
         cut: Option<(&At, Begins<'_>)>,
     ) -> Result<Self> {
-        let head = log.head(HEAD)?;
-        if head.trim_ascii().is_empty() {
-            let torn = log.findings().find(|finding| finding.severity == Severity::Error).cloned();
-            return Err(torn
-                .unwrap_or_else(|| Finding::new(Code::EmptyFile, "the file is empty"))
-                .into());
-        }
-        let format = wanted.or_else(|| format::of(&Head(&head))).ok_or_else(|| unknown(&head))?;
+        let (format, head) = whose(&log, wanted)?;
         let cut = cut.filter(|_| log.len() > LARGE);
         let tee = cut.and_then(|(_, begins)| early::tee(&log, format, &head, begins));
         let mut run = tee.is_some().then(early::Run::default);
@@ -134,7 +129,7 @@ impl Session {
             log.tee(tee);
         }
         let mut facts = Facts::new(keep);
-        let intake = std::cell::RefCell::new(intake::Intake::new(format.reader()));
+        let intake = std::cell::RefCell::new(Intake::new(format.reader()));
         let mut goal = cut.map(|(at, _)| enough::Enough::of(at));
         let mut partly = false;
         log.each_until(&mut |own| intake.borrow_mut().part(own), &mut |line| {
@@ -147,7 +142,18 @@ impl Session {
                 _ => After::More,
             })
         })?;
-        let intake = intake.into_inner().finish(&mut facts);
+        Self::settled(log, format, intake.into_inner(), facts, partly)
+    }
+
+    /// The session that the lines which were read come to.
+    fn settled(
+        log: Log,
+        format: &'static dyn Format,
+        intake: Intake,
+        mut facts: Facts,
+        partly: bool,
+    ) -> Result<Self> {
+        let intake = intake.finish(&mut facts);
         let mut findings = intake.findings;
         let (first, last) = (log.own_first(), log.lines() + 1);
         // What concerns a file as a whole stands before what its first line says.
@@ -257,6 +263,19 @@ pub(crate) fn headline(prompt: &str) -> String {
         Some((at, _)) => format!("{}…", clean[..at].trim_end()),
         None => clean,
     }
+}
+
+/// The client that wrote a log, and the first bytes, which told it.
+fn whose(log: &Log, wanted: Option<&'static dyn Format>) -> Result<(&'static dyn Format, Ahead)> {
+    let head = log.head(HEAD)?;
+    if head.trim_ascii().is_empty() {
+        let torn = log.findings().find(|finding| finding.severity == Severity::Error).cloned();
+        return Err(torn
+            .unwrap_or_else(|| Finding::new(Code::EmptyFile, "the file is empty"))
+            .into());
+    }
+    let format = wanted.or_else(|| format::of(&Head(&head))).ok_or_else(|| unknown(&head))?;
+    Ok((format, head))
 }
 
 fn unknown(head: &[u8]) -> Error {

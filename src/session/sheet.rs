@@ -6,7 +6,10 @@ use std::{collections::HashMap, num::NonZeroU128};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::ledger::{Account, KINDS};
+use super::{
+    ledger::{Account, KINDS},
+    resume::Bookmark,
+};
 use crate::{
     fact::{Claim, Key, Telling, Tokens, Usage, Word},
     format,
@@ -238,8 +241,8 @@ fn tokens(counters: Counters) -> Tokens {
 /// What reading a file came to, as far as its bytes alone decide it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Reading {
-    /// It is a session's.
-    Account(Box<Sheet>),
+    /// It is a session's; with where it was read to, if a later run may go on there.
+    Account(Box<Sheet>, Option<Box<Bookmark>>),
     /// No client that is known wrote it, or nothing is in it.
     Foreign,
     /// A session that cannot be read.

@@ -30,6 +30,12 @@ impl Mark {
         })
     }
 
+    /// Whether a file in this state may have become one in a `later` state by what was appended to it.
+    #[must_use]
+    pub fn may_grow_to(&self, later: &Self) -> bool {
+        (self.device, self.inode) == (later.device, later.inode) && self.size < later.size
+    }
+
     /// Its size in bytes.
     #[must_use]
     pub fn size(&self) -> u64 {

@@ -90,12 +90,12 @@ impl Shelf {
         }
     }
 
-    /// The piece of a file in that state.
+    /// The piece of a file, if the state that it is of is one that is looked for.
     #[must_use]
-    pub fn piece(&self, path: &Path, mark: &Mark, asked: &str) -> Option<Vec<u8>> {
+    pub fn piece(&self, path: &Path, asked: &str, is: impl Fn(&Mark) -> bool) -> Option<Vec<u8>> {
         let place = self.places.get(path.to_str()?)?;
         let piece =
-            self.read(place).filter(|_| (place.mark, place.asked.as_str()) == (*mark, asked))?;
+            self.read(Some(place).filter(|place| is(&place.mark) && place.asked == asked)?)?;
         lock(&self.used).insert(place.path.clone());
         Some(piece)
     }
@@ -284,15 +284,15 @@ mod tests {
         let whole = fs::read(&path).unwrap();
         let have = |program: &str| {
             let shelf = Shelf::open(&path, program);
-            let piece = |file, mark, asked| shelf.piece(file, mark, asked);
+            let piece = |file, mark, asked| shelf.piece(file, asked, |there| there == mark);
             [piece(&file, &mark, ""), piece(&other, &other_mark, "pi")]
         };
         let want = [Some(b"a piece".to_vec()), Some(b"another piece".to_vec())];
         assert_eq!(have("me"), want);
         assert_eq!(have("you"), [None, None]);
         let shelf = Shelf::open(&path, "me");
-        assert_eq!(shelf.piece(&file, &other_mark, ""), None);
-        assert_eq!(shelf.piece(&file, &mark, "pi"), None);
+        assert_eq!(shelf.piece(&file, "", |there| *there == other_mark), None);
+        assert_eq!(shelf.piece(&file, "pi", |there| *there == mark), None);
         let mut noticed = 0;
         for at in 0..whole.len() {
             let mut damaged = [1, 0x80, 0xFF].map(|bits| {

@@ -2,6 +2,7 @@
 
 use std::{
     fs::{self, File, FileTimes},
+    io::Write as _,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     process::Command,
@@ -363,4 +364,55 @@ fn the_index_forgets_files_that_are_gone() {
     wait();
     told(&mut usage(&home, &["usage", "two"]));
     assert!(!index().contains("one/a.jsonl") && index().contains("two/b.jsonl"));
+}
+
+#[test]
+fn of_a_log_that_grew_only_what_is_new_is_read() {
+    let home = Home::new();
+    let answer = |nth: usize| {
+        let text = "an answer of some length ".repeat(400);
+        format!(
+            r#"{{"type":"message","id":"{nth:08x}","parentId":null,"timestamp":"2026-11-29T16:20:00.000Z","message":{{"role":"assistant","content":[{{"type":"text","text":"{text}"}}],"provider":"p","model":"m","responseId":"r{nth}","usage":{{"input":{nth},"output":2,"cacheRead":0,"cacheWrite":0,"totalTokens":9}},"stopReason":"stop"}}}}"#
+        ) + "\n"
+    };
+    let log = home.copy("pi/pi-1.6.0-plain-3-turns.jsonl", "store/a.jsonl");
+    let mut file = File::options().append(true).open(&log).unwrap();
+    let add = |file: &mut File, count: std::ops::Range<usize>| {
+        count.for_each(|nth| file.write_all(answer(nth).as_bytes()).unwrap());
+    };
+    add(&mut file, 1..100);
+    let args = ["usage", "store", "--json", "--by", "session"];
+    let count = |more: &[&str]| {
+        let (_, out, _) = told(&mut usage(&home, &[&args[..], more].concat()));
+        let report: serde_json::Value = serde_json::from_str(&out).unwrap();
+        ["completions", "broken_lines"].map(|field| report[field].as_u64().unwrap())
+    };
+    wait();
+    assert_eq!(count(&[]), [3 + 99, 0]);
+    same(&home, "before it grew");
+    add(&mut file, 100..110);
+    same(&home, "grown");
+    wait();
+    same(&home, "grown, later");
+    assert!(is_served(&home, &args));
+    // It shows where something was broken that nobody reads again: no client ever writes there.
+    let place = fs::metadata(&log).unwrap().len() / 2;
+    std::os::unix::fs::FileExt::write_all_at(
+        &File::options().write(true).open(&log).unwrap(),
+        &vec![b'"'; 20_000],
+        place,
+    )
+    .unwrap();
+    add(&mut file, 110..111);
+    assert_eq!(count(&[]), [3 + 110, 0]);
+    let [left, broken] = count(&["--no-cache"]);
+    assert!(left < 3 + 110 && broken > 0, "{left}, {broken}");
+    // Where it is written anew it is read anew.
+    let text = fs::read(&log).unwrap();
+    fs::write(
+        &log,
+        [&text[..2000], &text[5000..], answer(111).as_bytes(), answer(112).as_bytes()].concat(),
+    )
+    .unwrap();
+    same(&home, "written anew");
 }

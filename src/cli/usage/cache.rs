@@ -18,9 +18,11 @@ use crate::{
     cli::{Run, pick::parent_file},
     error::{Error, Result},
     finding::{Code, Finding},
+    log::Log,
     ops::usage,
     session::{
         ledger::{Account, Ledger},
+        resume::{self, Bookmark},
         roll::Roll,
         sheet::{Reading, Sheet},
     },
@@ -30,6 +32,9 @@ use crate::{
 /// For how long a file must have lain still when it is read. One that changed a moment ago may change again without a
 /// later time: clocks of file systems have steps, of two seconds at most.
 const STILL: Duration = Duration::from_secs(4);
+
+/// How long a log is in which a later run goes on where it grew. A shorter one is read before that is set up.
+const LONG: u64 = 512 * 1024;
 
 /// What earlier runs read.
 pub(super) struct Cache {
@@ -62,9 +67,9 @@ impl Cache {
 
     /// The account of a log in that state as an earlier run read it; the outer none is that none did.
     pub fn recall(&self, path: &Path, mark: Option<Mark>) -> Option<Result<Account>> {
-        let piece = self.shelf().piece(path, &mark?, self.asked)?;
+        let piece = self.shelf().piece(path, self.asked, |there| Some(*there) == mark)?;
         match Reading::unpack(&piece)? {
-            Reading::Account(sheet) => {
+            Reading::Account(sheet, _) => {
                 sheet.account().map(|account| Ok(Account { path: Some(path.into()), ..account }))
             }
             Reading::Foreign => Some(Err(as_before(Code::FormatUnknown))),
@@ -72,11 +77,23 @@ impl Cache {
         }
     }
 
+    /// Where an earlier run read a log to that has grown since, and what was paid by then.
+    fn bookmark(&self, path: &Path, mark: Option<Mark>) -> Option<(Bookmark, Account)> {
+        let grew = |there: &Mark| mark.is_some_and(|mark| there.may_grow_to(&mark));
+        match Reading::unpack(&self.shelf().piece(path, self.asked, grew)?)? {
+            Reading::Account(sheet, bookmark) => Some((*bookmark?, sheet.account()?)),
+            Reading::Foreign | Reading::Damaged => None,
+        }
+    }
+
     /// Keeps what a log told that was in that state before it was read, if it still is and its next change will show.
-    pub fn keep(&self, path: &Path, mark: Option<Mark>, read: &Result<Account>) {
+    fn keep(&self, path: &Path, mark: Option<Mark>, read: &Result<(Account, Option<Bookmark>)>) {
         let Some(mark) = mark.filter(|mark| mark.changed() <= self.before) else { return };
         let reading = match read {
-            Ok(account) => Reading::Account(Box::new(Sheet::of(account))),
+            Ok((account, bookmark)) => {
+                let bookmark = bookmark.as_ref().filter(|_| mark.size() >= LONG);
+                Reading::Account(Box::new(Sheet::of(account)), bookmark.cloned().map(Box::new))
+            }
             Err(Error::Damaged(finding)) if is_foreign(finding) => Reading::Foreign,
             Err(Error::Damaged(_)) => Reading::Damaged,
             // The next run may have more luck.
@@ -201,11 +218,13 @@ impl Depth {
         if let Some(known) = known.filter(|known| known.is_ok() || !named) {
             return known;
         }
-        let read = self.read(path, run);
-        if let Some(cache) = cache {
-            cache.keep(path, mark, &read);
-        }
-        read
+        let Some(cache) = cache.filter(|_| self != Self::Refusals) else {
+            return self.read(path, run);
+        };
+        let before = cache.bookmark(path, mark);
+        let read = Log::open(path).and_then(|log| resume::read(log, run.wanted(), before));
+        cache.keep(path, mark, &read);
+        read.map(|(account, _)| account)
     }
 }
 

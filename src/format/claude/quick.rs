@@ -6,6 +6,7 @@
 use std::ops::Range;
 
 use memchr::memmem;
+use serde::{Deserialize, Serialize};
 
 use super::wire::{CacheCreation, Message, OutputDetails, Paid, Record};
 use crate::format::{
@@ -41,12 +42,24 @@ impl Whose<'_> {
 }
 
 /// What a line said of its session.
+#[derive(Serialize, Deserialize)]
 pub(super) struct Told([Option<Box<[u8]>>; SPEAKERS]);
 
 impl Told {
     pub fn is(&self, whose: &Whose<'_>) -> bool {
         self.0.iter().zip(&whose.0).all(|(told, value)| told.as_deref() == *value)
     }
+}
+
+/// The fields behind `userType` that say where a session is and which client is at work, as a line had them: mostly the
+/// next one has the same, and is compared with them instead of being read.
+#[derive(Default)]
+pub(super) struct Place {
+    bytes: Vec<u8>,
+    /// A bit for each field.
+    seen: u64,
+    /// Where in `bytes` the values are that say whose a line is.
+    speakers: [Option<Range<usize>>; SPEAKERS],
 }
 
 /// The values of a message.
@@ -179,7 +192,7 @@ fn origin<'a>(scan: &mut Scan<'a, '_>) -> Option<Option<&'a [u8]>> {
 }
 
 /// The line, if it is one that can be read like this.
-pub(super) fn line<'a>(bytes: &'a [u8], marks: &mut Marks) -> Option<Line<'a>> {
+pub(super) fn line<'a>(bytes: &'a [u8], marks: &mut Marks, place: &mut Place) -> Option<Line<'a>> {
     let mut scan = Scan::of(bytes, marks);
     let (mut kind, mut subtype, mut linked) = (None, None, false);
     let (mut meta, mut side, mut data): (bool, bool, &[u8]) = (false, false, b"");
@@ -187,9 +200,26 @@ pub(super) fn line<'a>(bytes: &'a [u8], marks: &mut Marks) -> Option<Line<'a>> {
     let mut whose = Whose::default();
     let mut values: [Option<Range<usize>>; VALUES] = Default::default();
     let mut seen = 0; // a key that comes twice is not for us to judge
+    let mut run: Option<(Range<usize>, u64)> = None; // what may be the next line's place
     scan.object(|scan, key| {
         let bit = field(key);
         match bit {
+            USER_TYPE => {
+                scan.value()?;
+                let start = scan.at();
+                if !place.bytes.is_empty() && scan.repeats(&place.bytes) {
+                    (seen & place.seen == 0).then_some(())?;
+                    seen |= place.seen;
+                    for (nth, value) in (0..).zip(&place.speakers) {
+                        let Some(value) = value else { continue };
+                        let value = start + value.start..start + value.end;
+                        whose.0[nth] = Some(&bytes[value.clone()]);
+                        values[nth + usize::from(SIDE)] = Some(value);
+                    }
+                } else {
+                    run = Some((start..start, 0));
+                }
+            }
             TYPE => kind = scan.word()?,
             SUBTYPE => subtype = scan.word()?,
             UUID => linked = scan.word()?.is_some(),
@@ -213,8 +243,16 @@ pub(super) fn line<'a>(bytes: &'a [u8], marks: &mut Marks) -> Option<Line<'a>> {
             UNKNOWN => return scan.value().map(|_| ()),
             _ => scan.value().map(|_| ())?,
         }
+        match (&mut run, bit) {
+            (Some((run, seen)), ENTRYPOINT | FOLDER | SESSION | VERSION | BRANCH) => {
+                (run.end, *seen) = (scan.at(), *seen | 1 << bit);
+            }
+            (_, USER_TYPE) => {}
+            (run, _) => learn(place, run.take(), bytes, &values),
+        }
         once(&mut seen, bit)
     })?;
+    learn(place, run, bytes, &values);
     let kind = kind?;
     let silent = match (kind, linked) {
         (b"user", linked) => linked,
@@ -252,6 +290,24 @@ pub(super) fn line<'a>(bytes: &'a [u8], marks: &mut Marks) -> Option<Line<'a>> {
     Some(Line { kind, silent, whose, meta, side, linked, answer })
 }
 
+/// Takes over the place that a line has.
+fn learn(
+    place: &mut Place,
+    run: Option<(Range<usize>, u64)>,
+    bytes: &[u8],
+    values: &[Option<Range<usize>>; VALUES],
+) {
+    let Some((run, seen)) = run else { return };
+    place.seen = seen;
+    place.speakers = std::array::from_fn(|nth| {
+        let value = values[nth + usize::from(SIDE)].as_ref()?;
+        let inside = run.start <= value.start && value.end <= run.end;
+        inside.then(|| value.start - run.start..value.end - run.start)
+    });
+    place.bytes.clear();
+    place.bytes.extend_from_slice(&bytes[run]);
+}
+
 const TYPE: u8 = 0;
 const SUBTYPE: u8 = 1;
 const UUID: u8 = 2;
@@ -260,6 +316,8 @@ const DATA: u8 = 4;
 /// From here on what says whose a line is.
 const SIDE: u8 = 5;
 const SESSION: u8 = 6;
+const FOLDER: u8 = 7;
+const VERSION: u8 = 8;
 const ORIGIN: u8 = 10;
 /// The last of these.
 const REQUESTER: u8 = 11;
@@ -271,6 +329,9 @@ const TRUNCATED: u8 = 14;
 /// How many fields have values that are kept.
 const VALUES: usize = 15;
 const MESSAGE: u8 = 17;
+const BRANCH: u8 = 28;
+const USER_TYPE: u8 = 29;
+const ENTRYPOINT: u8 = 30;
 /// No field that is looked at.
 const UNKNOWN: u8 = 63;
 
@@ -284,8 +345,8 @@ fn field(key: &[u8]) -> u8 {
         b"data" => DATA,
         b"isSidechain" => SIDE,
         b"sessionId" => SESSION,
-        b"cwd" => 7,
-        b"version" => 8,
+        b"cwd" => FOLDER,
+        b"version" => VERSION,
         b"agentId" => 9,
         b"forkedFrom" => ORIGIN,
         b"requestSessionId" => REQUESTER,
@@ -305,9 +366,9 @@ fn field(key: &[u8]) -> u8 {
         b"aiTitle" => 25,
         b"summary" => 26,
         b"messageId" => 27,
-        b"gitBranch" => 28,
-        b"userType" => 29,
-        b"entrypoint" => 30,
+        b"gitBranch" => BRANCH,
+        b"userType" => USER_TYPE,
+        b"entrypoint" => ENTRYPOINT,
         b"modelUsage" => 31,
         _ => UNKNOWN,
     }

@@ -4,7 +4,7 @@ use std::{borrow::Cow, collections::BTreeMap};
 
 use chrono::{DateTime, Utc};
 use memchr::memmem;
-use serde::de::Error as _;
+use serde::{Deserialize, Serialize, de::Error as _};
 use twox_hash::XxHash3_64;
 
 use super::{
@@ -12,7 +12,9 @@ use super::{
     wire::{self, is, is_true, text},
 };
 use crate::{
-    fact::{Carrier, Claim, Ending, Fact, Facts, Header, Id, Key, Refusal, Role, Tokens, Usage},
+    fact::{
+        Carrier, Claim, Ending, Errand, Fact, Facts, Header, Id, Key, Refusal, Role, Tokens, Usage,
+    },
     finding::{Code, Finding},
     format::{
         Fault, Reader, id,
@@ -50,7 +52,7 @@ const ECHOES: [&str; 7] = [
 ];
 
 /// Reads one transcript.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub(super) struct ClaudeReader {
     /// Whether the file is a subagent's: all of its records are then side chain.
     agent: Option<bool>,
@@ -62,6 +64,9 @@ pub(super) struct ClaudeReader {
     /// The record that the next one most likely hangs off, and whose it was.
     before: Option<Id>,
     owner: Option<Id>,
+    #[serde(skip)]
+    place: quick::Place,
+    #[serde(skip)]
     marks: Marks,
 }
 
@@ -69,7 +74,7 @@ pub(super) struct ClaudeReader {
 type Whose = (Option<Header>, Option<String>, Option<String>, Option<bool>);
 
 /// What a session may be called, best first.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 struct Titles {
     custom: Option<String>,
     made: Option<String>,
@@ -85,7 +90,8 @@ impl Reader for ClaudeReader {
         }
         // Who asks for the reasons wants to hear of every line.
         let whole = facts.keeps_path() || facts.tells_refusals();
-        let quick = if whole { None } else { quick::line(line.bytes, &mut self.marks) };
+        let quick =
+            if whole { None } else { quick::line(line.bytes, &mut self.marks, &mut self.place) };
         let Some(quick) = quick else { return self.take_apart(line, facts) };
         let begun = facts.header.as_ref().is_none_or(|header| header.created.is_some());
         let told = || self.told.iter().rev().any(|told| told.is(&quick.whose));
@@ -262,8 +268,8 @@ impl ClaudeReader {
             // The client names its helpers by what they are at; all but true subagents begin with a copy of the whole
             // session.
             header.errand = match agent.as_ref() {
-                agent if agent.contains("side_question") => Some("aside"),
-                agent if agent.contains("compact-") => Some("compaction"),
+                agent if agent.contains("side_question") => Some(Errand::Aside),
+                agent if agent.contains("compact-") => Some(Errand::Compaction),
                 _ => None,
             };
             return;

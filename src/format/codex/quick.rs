@@ -30,6 +30,8 @@ pub(super) enum States<'a> {
     Total(Option<Info>, Option<&'a [u8]>),
     /// What one response cost.
     Paid(Response<'a>),
+    /// The model of a turn, where nothing else is to be known of it.
+    Model(Option<&'a [u8]>, &'a [u8]),
 }
 
 /// Events that state something.
@@ -76,6 +78,7 @@ pub(super) fn line<'a>(bytes: &'a [u8], wanted: Wanted, marks: &mut Marks) -> Op
         b"event_msg" => payload.event(wanted)?,
         b"token_usage_record" if !wanted.usages => States::Nothing,
         b"token_usage_record" => States::Paid(payload.response()),
+        b"turn_context" if !wanted.path => payload.context(),
         b"world_state" | b"inter_agent_communication_metadata" => States::Nothing,
         _ => return None,
     };
@@ -94,6 +97,7 @@ struct Payload<'a> {
     turn: Option<&'a [u8]>,
     thread: Option<&'a [u8]>,
     response: Option<&'a [u8]>,
+    model: Option<&'a [u8]>,
     content: Option<&'a [u8]>,
     info: Option<Info>,
     usage: Option<Counts>,
@@ -180,7 +184,10 @@ impl<'a> Payload<'a> {
                     payload.response = scan.word()?;
                     7
                 }
-                b"model" => scan.word().map(|_| 8)?,
+                b"model" => {
+                    payload.model = scan.word()?;
+                    8
+                }
                 b"message" => scan.value().map(|_| 9)?,
                 b"info" if !wanted.usages => scan.value().map(|_| 10)?,
                 b"usage" if !wanted.usages => scan.value().map(|_| 11)?,
@@ -192,6 +199,7 @@ impl<'a> Payload<'a> {
                     payload.usage = counts(scan)?;
                     11
                 }
+                b"sandbox_policy" if !wanted.path => scan.value().map(|_| 12)?,
                 // Whatever has these states more than is read here.
                 b"num_turns"
                 | b"thread_settings"
@@ -212,12 +220,14 @@ impl<'a> Payload<'a> {
     }
 
     fn item(self, wanted: Wanted) -> Option<States<'a>> {
+        if !wanted.path {
+            // What a ledger keeps of items is whether they are ours.
+            return (!self.may_be_ours()).then_some(States::Nothing);
+        }
         match wire::shape(text(self.kind).unwrap_or_default()) {
             Shape::Message if self.role == Some(b"assistant") => {
                 Some(States::Answer(self.id, self.content))
             }
-            // What a ledger keeps of messages is whether they are ours.
-            Shape::Message if !wanted.path && !self.may_be_ours() => Some(States::Nothing),
             Shape::Message => None,
             shape => Some(States::Item(shape, self.call, self.whole)),
         }
@@ -230,6 +240,10 @@ impl<'a> Payload<'a> {
         }
         let states = self.turn.map_or(States::Nothing, States::During);
         (!EVENTS.contains(&kind)).then_some(states)
+    }
+
+    fn context(self) -> States<'a> {
+        self.model.map_or(States::Nothing, |model| States::Model(self.turn, model))
     }
 
     fn response(self) -> Response<'a> {
@@ -250,9 +264,9 @@ mod tests {
             line(text.as_bytes(), Wanted { usages: true, path: true }, &mut Marks::default())?;
         assert_eq!(line.ordinal, Some(3));
         Some(match line.states {
-            States::Nothing | States::During(_) | States::Total(..) | States::Paid(_) => "nothing",
             States::Answer(..) => "answer",
             States::Item(..) => "item",
+            _ => "nothing",
         })
     }
 

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use memchr::memmem;
-use serde::de::Error as _;
+use serde::{Deserialize, Serialize, de::Error as _};
 
 use super::{
     BARE, CONTEXT, LEGACY, PAGINATED, SETTINGS, WRAPPED, millis_of,
@@ -26,7 +26,7 @@ use crate::{
 const PROMPT: usize = 200;
 
 /// Reads one rollout, or a chain of them.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub(super) struct CodexReader {
     /// Whether the file in hand is the session's own; a log of one file is.
     base: bool,
@@ -53,6 +53,7 @@ pub(super) struct CodexReader {
     plain: bool,
     /// Whether every line is taken apart: a test holds the other way to this one.
     closely: bool,
+    #[serde(skip)]
     marks: Marks,
 }
 
@@ -299,10 +300,12 @@ impl CodexReader {
         let timestamp = || text(quick.timestamp);
         let at = if facts.keeps_path() {
             self.envelope(number, timestamp(), quick.ordinal, text(quick.kind), facts)
-        } else if matches!(quick.states, States::Total(..) | States::Paid(_)) {
-            json::moment(timestamp())
         } else {
-            return;
+            match &quick.states {
+                States::Total(..) | States::Paid(_) => json::moment(timestamp()),
+                States::Model(..) => None,
+                _ => return,
+            }
         };
         let place = |part: &[u8]| line.span(part).into();
         match &quick.states {
@@ -328,6 +331,10 @@ impl CodexReader {
                 self.tally.total(info.as_ref(), self.turn.as_deref(), number, at, facts);
             }
             States::Paid(response) => self.tally.record(response, number, at, facts),
+            States::Model(turn, model) => {
+                let turn = turn.map(text).or(self.turn.as_deref());
+                self.tally.context(turn, text(model), facts);
+            }
         }
     }
 

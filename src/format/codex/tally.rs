@@ -3,13 +3,14 @@
 use std::{collections::HashMap, num::NonZeroU128};
 
 use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
 use twox_hash::XxHash3_128;
 
 use super::{millis_of, wire};
 use crate::fact::{Claim, Facts, Refusal, Tokens, Usage, Word, figures_key};
 
 /// Counters as the client gives them, which a copy keeps.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Vector {
     input: u64,
     cached: u64,
@@ -71,7 +72,7 @@ impl Vector {
 pub(super) type Maker = (Word, Option<i64>);
 
 /// The growth of a running total that may start anew, and that a child begins with its parent's.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, Serialize, Deserialize)]
 struct Grown {
     /// Up to the last time that it started anew.
     before: Vector,
@@ -99,7 +100,7 @@ impl Grown {
 }
 
 /// The memory of one file.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub(super) struct Tally {
     /// The file's own session first, then those whose headers it copied.
     pub makers: Vec<Maker>,

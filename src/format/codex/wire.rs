@@ -5,7 +5,7 @@ use std::{borrow::Cow, ops::Range};
 use serde::Deserialize;
 
 use crate::{
-    fact::Base,
+    fact::{Base, Errand},
     format::{
         Unfolded,
         json::{self, Count, Raw, Text, range},
@@ -209,10 +209,10 @@ impl Meta<'_> {
     }
 
     /// What else than a part of the task was asked of it: `side_question` is what we write.
-    pub fn errand(&self) -> Option<&'static str> {
+    pub fn errand(&self) -> Option<Errand> {
         let source: Source<'_> = serde_json::from_str(self.source?.get()).ok()?;
         let agent: Other<'_> = serde_json::from_str(source.subagent?.get()).ok()?;
-        (agent.other.0 == "side_question").then_some("aside")
+        (agent.other.0 == "side_question").then_some(Errand::Aside)
     }
 }
 

@@ -6,7 +6,11 @@ use std::{
 };
 
 use super::super::{Birth, Layout};
-use crate::{env::Env, fact::Header, log::Encoding};
+use crate::{
+    env::Env,
+    fact::{Errand, Header},
+    log::Encoding,
+};
 
 pub(super) struct DshLayout;
 
@@ -43,7 +47,7 @@ impl Layout for DshLayout {
         // What we keep in the folder of a session, where the harness looks for nothing.
         let above = path.parent().and_then(Path::parent);
         if above.is_some_and(|above| above.ends_with("side")) {
-            header.errand = Some("aside");
+            header.errand = Some(Errand::Aside);
         }
     }
 

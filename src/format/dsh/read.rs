@@ -1,6 +1,7 @@
 //! DSH's lines as facts.
 
 use chrono::DateTime;
+use serde::{Deserialize, Serialize};
 
 use super::{quick, wire};
 use crate::{
@@ -91,7 +92,7 @@ const KNOWN: &[&str] = &[
 ];
 
 /// Reads one DSH log.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub(super) struct DshReader {
     /// A blank line that was seen; the loaders refuse it unless nothing follows.
     blank: Option<usize>,
@@ -99,6 +100,7 @@ pub(super) struct DshReader {
     sample: Option<(u64, u64, Tokens)>,
     /// Provider and model of the latest request header.
     route: (Option<Word>, Option<Word>),
+    #[serde(skip)]
     marks: Marks,
 }
 

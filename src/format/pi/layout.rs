@@ -3,7 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use super::super::{Birth, Layout, Sidecar, seam::with_question};
-use crate::{env::Env, fact::Header, log::Encoding};
+use crate::{
+    env::Env,
+    fact::{Errand, Header},
+    log::Encoding,
+};
 
 pub(super) struct PiLayout;
 
@@ -39,7 +43,7 @@ impl Layout for PiLayout {
 
     fn placed(&self, path: &Path, header: &mut Header) {
         if pane_of(path).is_some() {
-            header.errand = Some("aside");
+            header.errand = Some(Errand::Aside);
         }
     }
 

@@ -1,7 +1,7 @@
 //! pi's lines as facts.
 
 use chrono::{DateTime, Utc};
-use serde::de::Error as _;
+use serde::{Deserialize, Serialize, de::Error as _};
 use twox_hash::XxHash3_64;
 
 use super::{
@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// Reads one pi log.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub(in crate::format) struct PiReader {
     /// The ids of version 1 entries, which have none on disk: entry number, counted with the header as 0.
     made: Vec<Id>,
@@ -31,6 +31,7 @@ pub(in crate::format) struct PiReader {
     pub last: u64,
     /// The entry that the next one most likely hangs off.
     before: Option<Id>,
+    #[serde(skip)]
     marks: Marks,
 }
 

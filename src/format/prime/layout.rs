@@ -4,7 +4,11 @@
 use std::path::{Path, PathBuf};
 
 use super::super::{Birth, Format as _, Layout, Presence, Sidecar, pi::Pi};
-use crate::{env::Env, fact::Header, log::Encoding};
+use crate::{
+    env::Env,
+    fact::{Errand, Header},
+    log::Encoding,
+};
 
 pub(super) struct PrimeLayout;
 
@@ -40,7 +44,7 @@ impl Layout for PrimeLayout {
     fn placed(&self, path: &Path, header: &mut Header) {
         match folder_of(path) {
             Some(name) if name.starts_with("btw-") => {
-                (header.subagent, header.errand) = (false, Some("aside"));
+                (header.subagent, header.errand) = (false, Some(Errand::Aside));
             }
             Some(name) if name.starts_with("sub-") => header.subagent = true,
             // A fork is as deep as its source, but nobody spawned it.

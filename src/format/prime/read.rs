@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use memchr::memmem;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use twox_hash::XxHash3_64;
 
 use super::super::{
@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// Reads one prime log.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub(super) struct PrimeReader {
     pi: PiReader,
     /// The answers, by a digest of their entry's id.
@@ -32,6 +32,7 @@ pub(super) struct PrimeReader {
 }
 
 /// An answer to which the calls of children may have been added.
+#[derive(Serialize, Deserialize)]
 struct Answer {
     /// Its record in [`Facts::usages`].
     usage: usize,
