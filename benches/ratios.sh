@@ -52,7 +52,7 @@ for what, made, flags in [
     tell(" ".join(("fork",) + flags), best(out, bin, "fork", log, *flags, "--out", out))
     tell("replay --hash", best(None, bin, "replay", log, "--hash"))
     tell("replay --check", best(None, bin, "replay", log, "--check"))
-    tell("usage --own", best(None, bin, "usage", log, "--own"))
+    tell("usage --own", best(None, bin, "usage", log, "--own", "--no-cache"))
     # It changes the log, so that it comes last.
     run(bin, "side", log, "--out", side)
     tell("merge", run(bin, "merge", side, "--into", log, "--note", "A note."))

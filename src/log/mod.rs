@@ -17,11 +17,12 @@ use std::{
     fs::File,
     hash::Hasher as _,
     io::{self, Write},
-    ops::{Deref, Range},
+    ops::{Deref, DerefMut, Range},
     os::unix::fs::FileExt,
     path::{Path, PathBuf},
 };
 
+use memmap2::{Advice, MmapMut};
 use twox_hash::{XxHash3_64, XxHash3_128};
 
 pub use draft::Draft;
@@ -46,6 +47,12 @@ const MEAN_LINE: u64 = 2048;
 /// The largest space that is kept for the next file.
 const KEPT: usize = 4 * BLOCK;
 
+/// From where on what is read together is a long line, which may be most of its log.
+const LONG: usize = 8 * BLOCK;
+
+/// How many addresses are set aside for one. Only what is written to takes memory.
+const RESERVED: usize = 1 << 30;
+
 thread_local! {
     /// What one file was read into and the next one will be: new memory for each would cost more than small files do.
     static SPACE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
@@ -53,7 +60,11 @@ thread_local! {
 
 /// Where blocks of a file are read into. It never gets shorter, so that it is not cleared again.
 #[derive(Debug)]
-struct Space(Vec<u8>);
+struct Space {
+    usual: Vec<u8>,
+    /// Where long lines are read into: memory in large pages, which are much fewer to be asked for.
+    long: Option<MmapMut>,
+}
 
 /// The first bytes of a log.
 #[derive(Debug)]
@@ -66,27 +77,53 @@ impl Deref for Ahead {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        &self.space.0[..self.len]
+        &self.space[..self.len]
     }
 }
 
 impl Space {
     fn new() -> Self {
-        Self(SPACE.take())
+        Self { usual: SPACE.take(), long: None }
     }
 
-    /// Makes room for as many bytes, and touches no more: of a long line's room only what is read into it costs.
-    fn reach(&mut self, len: usize) {
-        if self.0.len() < len {
-            self.0.resize(len, 0);
+    /// Makes room for as many bytes, of which there may be `most`: of a long line's room only what is read into it costs.
+    fn reach(&mut self, len: usize, most: usize) {
+        if self.len() >= len {
+            return;
         }
+        if len > LONG
+            && let Ok(mut long) = MmapMut::map_anon(most.min(RESERVED).max(len))
+        {
+            let _ = long.advise(Advice::HugePage); // Where the system has none, small ones do.
+            long[..self.len()].copy_from_slice(self);
+            self.long = Some(long);
+            return;
+        }
+        if let Some(long) = self.long.take() {
+            self.usual = long.to_vec();
+        }
+        self.usual.resize(len, 0);
+    }
+}
+
+impl Deref for Space {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.long.as_deref().unwrap_or(&self.usual)
+    }
+}
+
+impl DerefMut for Space {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        self.long.as_deref_mut().unwrap_or(&mut self.usual)
     }
 }
 
 impl Drop for Space {
     fn drop(&mut self) {
-        if self.0.capacity() <= KEPT {
-            SPACE.set(std::mem::take(&mut self.0));
+        if self.usual.capacity() <= KEPT {
+            SPACE.set(std::mem::take(&mut self.usual));
         }
     }
 }
@@ -360,14 +397,14 @@ impl Log {
             None => (Space::new(), 0),
         };
         if let Some(tee) = &mut self.tee {
-            tee.take(from, &space.0[..held]);
+            tee.take(from, &space[..held]);
         }
         self.starts.reserve(usize::try_from((to - from) / MEAN_LINE).unwrap_or(0));
         let mut buffer_at = from; // the address of space[0], always the start of a line
         let mut searched = 0;
         let mut begun = Begun::default();
         loop {
-            let buffer = &space.0[..held];
+            let buffer = &space[..held];
             let first = buffer_at == from && self.skipped.0 == 0;
             let mut bom = if first && buffer.starts_with(b"\xEF\xBB\xBF") { 3 } else { 0 };
             let mut start = 0;
@@ -394,7 +431,7 @@ impl Log {
                     return Ok(false);
                 }
             }
-            space.0.copy_within(start..held, 0);
+            space.copy_within(start..held, 0);
             held -= start;
             buffer_at += start as u64;
             searched = held;
@@ -404,7 +441,7 @@ impl Log {
             let want = usize::try_from(block.min(to - next)).unwrap_or(BLOCK);
             if want == 0 && self.mended && to == self.own().base + self.own().len && held > 0 {
                 let index = self.starts.len();
-                let bytes = &space.0[..held];
+                let bytes = &space[..held];
                 self.line_at(buffer_at, bytes, &mut begun);
                 self.end = next;
                 let line = Line { index, start: buffer_at, inset: 0, bytes, crlf: false };
@@ -418,12 +455,12 @@ impl Log {
                 return Err(finding.on(self.starts.len() + 1).into());
             }
             if held >= BLOCK && self.digests.is_some() && buffer_at > from {
-                begun.add(&space.0[..held]);
+                begun.add(&space[..held]);
             }
-            space.reach(held + want);
-            self.read_exact(next, &mut space.0[held..held + want])?;
+            space.reach(held + want, usize::try_from(to - buffer_at).unwrap_or(usize::MAX));
+            self.read_exact(next, &mut space[held..held + want])?;
             if let Some(tee) = &mut self.tee {
-                tee.take(next, &space.0[held..held + want]);
+                tee.take(next, &space[held..held + want]);
             }
             held += want;
         }
@@ -480,8 +517,8 @@ impl Log {
     pub fn head(&self, len: u64) -> Result<Ahead> {
         let len = usize::try_from(len.min(self.own().len)).unwrap_or(usize::MAX);
         let mut space = Space::new();
-        space.reach(len);
-        self.read_exact(self.own().base, &mut space.0[..len])?;
+        space.reach(len, len);
+        self.read_exact(self.own().base, &mut space[..len])?;
         Ok(Ahead { space, len })
     }
 
@@ -663,6 +700,41 @@ impl Part {
                 Error::SourceChanged { path, what: "it is shorter than it was" }
             }
             _ => Error::Io { action: "read", path, source },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lines_and_short_ones_are_read_as_they_stand() {
+        let lens = [10, LONG / 2, 3 * LONG, 0, 5, 9 * LONG, BLOCK, 1];
+        let line = |(nth, len): (u8, usize)| vec![b'a' + nth; len];
+        let lines: Vec<Vec<u8>> = (0..).zip(lens).map(line).collect();
+        let text = [lines.join(&b'\n'), b"\ntail".to_vec()].concat();
+        let mut log = Log::spool(io::Cursor::new(text)).unwrap();
+        for _ in 0..2 {
+            let mut next = lines.iter();
+            log.each(|line| {
+                assert!(Some(line.bytes) == next.next().map(Vec::as_slice), "line {}", line.index);
+                Ok(())
+            })
+            .unwrap();
+            assert_eq!(next.next(), None);
+        }
+        let mut again = log.reread();
+        for nth in [5, 0, 2, 7, 5, 6, 1] {
+            assert!(again.line(nth).unwrap() == lines[nth], "line {nth}");
+        }
+        // More than was thought of.
+        let mut space = Space::new();
+        for len in [7, LONG + 1, 2 * LONG, 5 * LONG] {
+            space.reach(len, len);
+            space[len - 1] = 7;
+            assert_eq!(space.iter().position(|byte| *byte == 7), Some(len - 1));
+            space[len - 1] = 0;
         }
     }
 }

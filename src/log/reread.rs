@@ -27,18 +27,19 @@ impl<'a> Reread<'a> {
             self.read(start, end)?;
         }
         let place = |address: u64| usize::try_from(address - self.held.start).unwrap_or(usize::MAX);
-        Ok(super::without_end(&self.space.0[place(start)..place(end)]))
+        Ok(super::without_end(&self.space[place(start)..place(end)]))
     }
 
     fn read(&mut self, start: u64, end: u64) -> Result<()> {
         let end = end.max(self.log.end.min(start + BLOCK as u64));
         self.held = start..start;
+        let all = usize::try_from(end - start).unwrap_or(usize::MAX);
         let mut len = 0;
         while self.held.end < end {
             // A block at a time: what is cleared is still near when it is read into.
             let more = usize::try_from(end - self.held.end).unwrap_or(BLOCK).min(BLOCK);
-            self.space.reach(len + more);
-            self.log.read_exact(self.held.end, &mut self.space.0[len..len + more])?;
+            self.space.reach(len + more, all);
+            self.log.read_exact(self.held.end, &mut self.space[len..len + more])?;
             len += more;
             self.held.end += more as u64;
         }
