@@ -22,7 +22,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use memmap2::{Advice, MmapMut};
+use memmap2::MmapMut;
 use twox_hash::{XxHash3_64, XxHash3_128};
 
 pub use draft::Draft;
@@ -94,7 +94,9 @@ impl Space {
         if len > LONG
             && let Ok(mut long) = MmapMut::map_anon(most.min(RESERVED).max(len))
         {
-            let _ = long.advise(Advice::HugePage); // Where the system has none, small ones do.
+            // Where the system has none, small ones do.
+            #[cfg(target_os = "linux")]
+            let _ = long.advise(memmap2::Advice::HugePage);
             long[..self.len()].copy_from_slice(self);
             self.long = Some(long);
             return;
