@@ -503,9 +503,20 @@ impl Usage {
         (self.tokens.output, !self.provisional, self.tokens)
     }
 
+    /// Puts a record behind those of the same log that stand before it, or makes it a part of the last one.
+    pub fn put(self, behind: &mut Vec<Self>) {
+        let absorbed = behind.last_mut().is_some_and(|last| last.absorb(&self));
+        if !absorbed {
+            behind.push(self);
+        }
+    }
+
     /// Makes one record of this and the one behind it in the same log, where both are of one completion and nothing that
     /// anybody asks of the two gets lost: an answer that was written in parts has a record in each of them.
     pub fn absorb(&mut self, next: &Self) -> bool {
+        if self.key != next.key {
+            return false;
+        }
         let greater = next.finality() > self.finality();
         let provisional = if greater { next.provisional } else { self.provisional };
         // The figures are those of the greatest, while the answer is final if any of its records is.
@@ -516,8 +527,7 @@ impl Usage {
             _ => false,
         };
         let telling = |usage: &Self| (usage.weak, usage.derived, usage.inherited, usage.cost);
-        let alike = self.key == next.key
-            && self.telling == Telling::Own
+        let alike = self.telling == Telling::Own
             && next.telling == Telling::Own
             && self.figures == next.figures
             && telling(self) == telling(next)
@@ -949,19 +959,13 @@ impl Facts {
         if usage.tokens == Tokens::default() {
             return self.refuse(usage.line, usage.at, Refusal::Zero);
         }
-        if self.keep == Keep::Usages
-            && self
-                .usages
-                .last_mut()
-                .is_some_and(|last| last.key == usage.key && last.absorb(&usage))
-        {
-            return;
+        if self.usages.is_empty() && self.keeps_usages() {
+            self.usages.reserve(FIRST_USAGES);
         }
-        if self.keeps_usages() {
-            if self.usages.is_empty() {
-                self.usages.reserve(FIRST_USAGES);
-            }
-            self.usages.push(usage);
+        match self.keep {
+            Keep::Usages => usage.put(&mut self.usages),
+            Keep::Refusals | Keep::All => self.usages.push(usage),
+            Keep::Path => {}
         }
     }
 

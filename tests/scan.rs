@@ -4,7 +4,6 @@ use std::{fs, io::Cursor, path::PathBuf};
 
 use sessctl::{
     error::Result,
-    fact::Usage,
     log::Log,
     session::{Session, ledger::Account},
 };
@@ -26,12 +25,9 @@ fn accounts(text: &[u8], tell: impl Fn(Account) -> String) -> Option<[String; 2]
     match (Session::read_ledger(log(), None), Session::read_usages(log(), None)) {
         (Ok(looked), Ok(mut read)) => {
             // A ledger takes the records of an answer in parts as one.
-            read.facts.usages = read.facts.usages.drain(..).fold(Vec::new(), |mut all, usage| {
-                if !all.last_mut().is_some_and(|last: &mut Usage| last.absorb(&usage)) {
-                    all.push(usage);
-                }
-                all
-            });
+            let mut folded = Vec::new();
+            read.facts.usages.drain(..).for_each(|usage| usage.put(&mut folded));
+            read.facts.usages = folded;
             Some([told(looked), told(read)])
         }
         (looked, read) => {

@@ -6,7 +6,7 @@ use super::{Session, intake::Intake, ledger::Account, whose};
 use crate::{
     error::Result,
     fact::{Facts, Gist, Keep},
-    format::{self, Format},
+    format::Format,
     log::{Log, Reached},
 };
 
@@ -39,17 +39,17 @@ pub fn read(
     wanted: Option<&'static dyn Format>,
     before: Option<(Bookmark, Account)>,
 ) -> Result<(Account, Option<Bookmark>)> {
-    let before = match before {
-        Some((bookmark, account)) if log.go_on(&bookmark.reached)? => begin(bookmark, account),
+    // What follows may tell that the log is another client's.
+    let (format, head) = whose(&log, wanted)?;
+    let begun = before.and_then(|(bookmark, account)| begin(format, bookmark, account));
+    let begun = match begun {
+        Some((reached, intake, facts)) if log.go_on(&reached)? => Some((intake, facts)),
         _ => None,
     };
-    let (format, mut intake, mut facts) = if let Some(before) = before {
-        before
-    } else {
-        let (format, head) = whose(&log, wanted)?;
+    let (mut intake, mut facts) = begun.unwrap_or_else(|| {
         log.put_back(head);
-        (format, Intake::new(format.reader()), Facts::new(Keep::Usages))
-    };
+        (Intake::new(format.reader()), Facts::new(Keep::Usages))
+    });
     log.each(|line| {
         intake.take(line, &mut facts);
         Ok(())
@@ -60,12 +60,16 @@ pub fn read(
 }
 
 /// What is known where a bookmark stands.
-fn begin(bookmark: Bookmark, account: Account) -> Option<(&'static dyn Format, Intake, Facts)> {
-    let format = format::by_name(&bookmark.client)?;
+fn begin(
+    format: &dyn Format,
+    bookmark: Bookmark,
+    account: Account,
+) -> Option<(Reached, Intake, Facts)> {
+    (bookmark.client == format.name()).then_some(())?;
     let mut reader = format.reader();
     reader.unpack(&bookmark.reader)?;
     let facts = bookmark.gist.facts(account.usages, account.claims);
-    Some((format, Intake::new(reader), facts))
+    Some((bookmark.reached, Intake::new(reader), facts))
 }
 
 #[cfg(test)]

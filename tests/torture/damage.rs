@@ -12,12 +12,11 @@ use std::{
 use chrono::{DateTime, Utc};
 use rayon::prelude::*;
 use sessctl::{
-    fact::Usage,
     finding::{Code, Severity},
     format::Birth,
     log::{Encoding, Log},
     ops::{self, Child, Intent, Policy},
-    session::{At, History, Session},
+    session::{At, History, Session, resume, sheet::Sheet},
 };
 
 use crate::{
@@ -138,22 +137,33 @@ fn seen(bytes: &[u8], forks: bool) -> Result<Seen, String> {
     let ledger = Log::spool(Cursor::new(bytes)).and_then(|log| Session::read_ledger(log, None));
     // A ledger takes the records of an answer in parts as one.
     let spent = |session: &Session| -> u64 {
-        let mut usages: Vec<Usage> = Vec::new();
-        for usage in &session.facts.usages {
-            if !usages.last_mut().is_some_and(|last| last.absorb(usage)) {
-                usages.push(usage.clone());
-            }
-        }
+        let mut usages = Vec::new();
+        session.facts.usages.iter().cloned().for_each(|usage| usage.put(&mut usages));
         usages.iter().map(|usage| usage.tokens.total()).sum()
     };
     let (full, scan) = (spent(&session), ledger.map(|ledger| spent(&ledger)).map_err(failed)?);
     if full != scan {
         return Err(format!("the scan counts {scan} and the full read {full}"));
     }
+    // Some of each kind.
+    if bytes.len().is_multiple_of(8) {
+        let same = resumed(bytes).map_err(failed)?;
+        same.then_some(()).ok_or("read on from its half it is not counted as at once")?;
+    }
     if forks {
         fork(&session)?;
     }
     Ok(seen)
+}
+
+/// Whether a log that was read when it had half of its bytes, and then on from there, is counted as it is at once.
+fn resumed(bytes: &[u8]) -> sessctl::error::Result<bool> {
+    let log = |len: usize| Log::spool(Cursor::new(&bytes[..len]));
+    let half = log(bytes.len() / 2).and_then(|log| resume::read(log, None, None));
+    let before = half.ok().and_then(|(account, bookmark)| Some((bookmark?, account)));
+    let (have, _) = resume::read(log(bytes.len())?, None, before)?;
+    let (want, _) = resume::read(log(bytes.len())?, None, None)?;
+    Ok(Sheet::of(&have) == Sheet::of(&want))
 }
 
 /// A child of what can be read is what was inherited.
