@@ -63,8 +63,14 @@ impl Vector {
         }
     }
 
-    fn key(self) -> String {
-        format!("{}.{}.{}.{}", self.input, self.cached, self.written, self.output)
+    fn write(self, digits: &mut itoa::Buffer, out: &mut String) {
+        for (nth, count) in [self.input, self.cached, self.written, self.output].iter().enumerate()
+        {
+            if nth > 0 {
+                out.push('.');
+            }
+            out.push_str(digits.format(*count));
+        }
     }
 }
 
@@ -216,12 +222,15 @@ impl Tally {
             _ => false,
         };
         self.total = total.or(self.total);
-        let figures = format!(
-            "{} {} {}",
-            total.map_or_else(String::new, Vector::key),
-            last.map_or_else(String::new, Vector::key),
-            self.resets
-        );
+        let mut figures = String::with_capacity(128);
+        let mut digits = itoa::Buffer::new();
+        for vector in [total, last] {
+            if let Some(vector) = vector {
+                vector.write(&mut digits, &mut figures);
+            }
+            figures.push(' ');
+        }
+        figures.push_str(digits.format(self.resets));
         let moment = match total {
             Some(_) => String::new(),
             None => at.map_or_else(String::new, |at| at.to_rfc3339()),

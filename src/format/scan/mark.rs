@@ -1,6 +1,6 @@
 //! The first pass over a line: where its strings begin and end, and whether it is text.
 
-use std::ops::Range;
+use std::{cell::Cell, ops::Range};
 
 use fearless_simd::{Level, dispatch, i8x64, prelude::*, u8x64};
 
@@ -15,34 +15,63 @@ const LONG: usize = (1 << 20) / STEP;
 
 /// Where the strings of a line begin and end: a bit for each byte. Kept from line to line for its memory, and for what it
 /// tells of the line marked last.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Marks {
+    bits: Bits,
+    /// How many steps the line has. What is behind them is left of a longer one, so that nothing need be cleared.
+    steps: usize,
+    pub(super) plain: bool,
+}
+
+/// A bit for each byte, and one for each step.
+#[derive(Debug, Default)]
+struct Bits {
     quotes: Vec<u64>,
     /// Where backslashes stand, unless the line is a long one: there it would cost more than it saves.
     slashes: Vec<u64>,
-    /// How many steps the line has. What is behind them is left of a longer one, so that nothing need be cleared.
-    steps: usize,
+    /// Which steps hold anything beyond ASCII.
     wide: Vec<u64>,
-    pub(super) plain: bool,
+}
+
+thread_local! {
+    /// What one log was marked in and the next one will be: new memory for each would cost more than small ones do.
+    static SPARE: Cell<Option<Bits>> = const { Cell::new(None) };
+}
+
+impl Default for Marks {
+    fn default() -> Self {
+        Self { bits: SPARE.take().unwrap_or_default(), ..Self::new() }
+    }
+}
+
+impl Drop for Marks {
+    fn drop(&mut self) {
+        if self.is_small() {
+            let bits = std::mem::take(&mut self.bits);
+            // When a thread ends nothing is kept any more.
+            let _ = SPARE.try_with(|spare| spare.set(Some(bits)));
+        }
+    }
 }
 
 impl Marks {
     pub(super) const fn new() -> Self {
-        Self { quotes: Vec::new(), slashes: Vec::new(), steps: 0, wide: Vec::new(), plain: false }
+        let bits = Bits { quotes: Vec::new(), slashes: Vec::new(), wide: Vec::new() };
+        Self { bits, steps: 0, plain: false }
     }
 
     /// Whether its memory is worth keeping for the next line.
     pub(super) fn is_small(&self) -> bool {
-        self.quotes.capacity() <= 1 << 20
+        self.bits.quotes.capacity() <= 1 << 20
     }
 
     pub(super) fn quotes(&self) -> &[u64] {
-        &self.quotes[..self.steps]
+        &self.bits.quotes[..self.steps]
     }
 
     /// Nothing of a long line.
     pub(super) fn slashes(&self) -> &[u64] {
-        if self.steps < LONG { &self.slashes[..self.steps] } else { &[] }
+        if self.steps < LONG { &self.bits.slashes[..self.steps] } else { &[] }
     }
 
     /// Whether the line marked last is known to name no character by its number.
@@ -69,7 +98,7 @@ impl Marks {
             // Where much is, all of it is looked into at once, as it will have to be in any case.
             return Some((seen, Some(simdutf8::basic::from_utf8(bytes).ok()?)));
         }
-        is_text(bytes, &self.wide).then_some((seen, None))
+        is_text(bytes, &self.bits.wide).then_some((seen, None))
     }
 }
 
@@ -90,7 +119,8 @@ pub(super) struct Seen {
 #[inline(always)]
 fn mark<S: Simd>(simd: S, bytes: &[u8], marks: &mut Marks) -> Option<Seen> {
     marks.steps = bytes.len().div_ceil(STEP);
-    let Marks { quotes, slashes, wide, steps: all, .. } = marks;
+    let all = &marks.steps;
+    let Bits { quotes, slashes, wide } = &mut marks.bits;
     let mut marking = Marking { bytes, ..Marking::default() };
     let (steps, rest) = bytes.as_chunks::<STEP>();
     let keeps = *all < LONG;
