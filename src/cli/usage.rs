@@ -37,6 +37,7 @@ use crate::{
     session::{
         explain::explain,
         ledger::{Account, Completion, Ledger},
+        roll::Scribe,
     },
     store,
 };
@@ -186,32 +187,45 @@ pub(super) fn run(run: &Run, args: &Args, output: &Output) -> Result<Answer> {
         matches!(kind, "aside" | "subagent" | "compaction") || forks && kind == "fork"
     };
     if let Some(asked) = &args.explain {
-        let path = Some(run.env.absolute(Path::new(asked))).filter(|path| path.is_file());
-        let question = Question::of(asked, path, args.timezone);
+        let question = Question::of(run, asked, args.timezone);
         let wanted = |one: &_| question.is_about(one);
         let told = explain(&read.accounts, adopts, &families, &inside, &wanted);
-        let explanation = Explanation::of(&question, &told, &read.accounts);
-        if explanation.is_empty() && !matches!(question, Question::Day(..)) {
-            return Err(Error::SessionNotFound(asked.clone()));
-        }
+        let explanation = question.answer(asked, &told, &read.accounts)?;
         return Ok(Answer { report: Some(Box::new(explanation)), ..Answer::default() });
     }
-    let mut ledger = Ledger::of(&read.accounts, adopts, &families);
+    // Of a session people want to see what stands beside it.
+    let family = !adopts && by == [By::Session] && !args.csv;
+    let summed = is_plain(args, prices.as_ref()) && !args.reconcile && !family;
+    let mut scribe = seen.is_some().then(Scribe::default);
+    let mut sums = Sums::new(&by, args.timezone);
+    let mut completions = Vec::new();
+    let ledger = Ledger::each(&read.accounts, adopts, &families, &mut |completion| {
+        if let Some(scribe) = &mut scribe {
+            scribe.add(&completion);
+        }
+        match inside(&completion) {
+            true if summed => sums.add(&completion),
+            true => completions.push(completion),
+            false => {}
+        }
+    });
     if args.reconcile {
-        let reconciled = Reconciled::of(&read.accounts, &ledger.completions);
+        let reconciled = Reconciled::of(&read.accounts, &completions);
         return Ok(Answer { report: Some(Box::new(reconciled)), ..Answer::default() });
     }
     let beside = Beside::of(&ledger, read.unread, files(&read.accounts));
     drop(read.accounts);
-    if let (Some(cache), Some((whole, files)), Some(parents)) = (&cache, seen, read.parents) {
-        cache.leave(&whole, &files, parents, &ledger, &beside);
+    if let (Some(cache), Some((whole, files)), Some(parents), Some(scribe)) =
+        (&cache, seen, read.parents, scribe)
+    {
+        cache.leave(&whole, &files, parents, scribe.roll(), &beside);
     }
-    ledger.completions.retain(inside);
     if let Some(prices) = &prices {
-        prices.apply(&mut ledger.completions);
+        prices.apply(&mut completions);
     }
-    let mut sums = Sums::new(&by, args.timezone);
-    ledger.completions.iter().for_each(|completion| sums.add(completion));
+    for completion in &completions {
+        sums.add(completion);
+    }
     let price_version = prices.as_ref().map(|prices| prices.version().to_owned());
     let written = match &args.ledger {
         Some(path) => {
@@ -220,13 +234,11 @@ pub(super) fn run(run: &Run, args: &Args, output: &Output) -> Result<Answer> {
                 price_version: price_version.clone(),
                 paths: args.with_paths,
             };
-            Some(store::ledger::export(&given(run, path), &ledger.completions, &origin)?)
+            Some(store::ledger::export(&given(run, path), &completions, &origin)?)
         }
         None => None,
     };
-    // Of a session people want to see what stands beside it.
-    let family = !adopts && by == [By::Session] && !args.csv;
-    let completions = if family { ledger.completions } else { Vec::new() };
+    let completions = if family { completions } else { Vec::new() };
     Ok(answer(args, &by, Told { sums, beside, today, price_version, written, completions }))
 }
 

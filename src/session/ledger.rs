@@ -192,6 +192,18 @@ impl Ledger {
     /// family of their parent.
     #[must_use]
     pub fn of(accounts: &[Account], adopt: bool, follow: &dyn Fn(&str) -> bool) -> Self {
+        let mut completions = Vec::new();
+        let ledger = Self::each(accounts, adopt, follow, &mut |one| completions.push(one));
+        Self { completions, ..ledger }
+    }
+
+    /// The same, with the completions handed out instead of kept: there may be millions.
+    pub fn each(
+        accounts: &[Account],
+        adopt: bool,
+        follow: &dyn Fn(&str) -> bool,
+        visit: &mut dyn FnMut(Completion),
+    ) -> Self {
         let family = Family::of(accounts);
         let mut ledger = Self::default();
         // A file that lies in two places is one; where it went on it says more.
@@ -206,23 +218,29 @@ impl Ledger {
             ledger.broken_lines += broken;
         }
         let mut shared = Shared::default();
+        // A compaction that left a log of its own is recorded after all.
+        let mut told: HashSet<Word> = HashSet::new();
+        let mut last: Option<Arc<Maker>> = None;
         each_completion(accounts, &family, &mut |copies| {
             let case = Case::of(copies, adopt);
             let extra = case.logs - u64::from(case.counts);
             ledger.copied.0 += extra;
             ledger.copied.1 += extra * case.greatest.tokens.total();
-            if case.counts {
-                ledger.completions.push(case.completion(&family, follow, &mut shared));
+            if !case.counts {
+                return;
             }
+            let completion = case.completion(&family, follow, &mut shared);
+            let maker = &completion.maker;
+            if last.as_ref().is_none_or(|last| !Arc::ptr_eq(last, maker)) {
+                let own = family.0.get(maker.session.as_ref());
+                if own.is_some_and(|own| own.kind == "compaction") {
+                    told.insert(maker.session.clone());
+                }
+                last = Some(maker.clone());
+            }
+            visit(completion);
         });
-        // A compaction that left a log of its own is recorded after all.
-        let recorded = |completion: &&Completion| {
-            family.0.get(completion.session.as_ref()).is_some_and(|own| own.kind == "compaction")
-        };
-        let told: HashSet<&str> =
-            ledger.completions.iter().filter(recorded).map(|one| one.session.as_ref()).collect();
-        let told = told.len() as u64;
-        ledger.unrecorded = ledger.unrecorded.saturating_sub(told);
+        ledger.unrecorded = ledger.unrecorded.saturating_sub(told.len() as u64);
         ledger
     }
 }

@@ -1,8 +1,9 @@
 //! The completions of a ledger as they are left to the next run over the same files: each as far as sums need it.
 
-use std::{borrow::Cow, collections::HashMap, sync::Arc};
+use std::{borrow::Cow, hash::BuildHasher as _, sync::Arc};
 
 use chrono::{DateTime, Utc};
+use hashbrown::{DefaultHashBuilder, HashTable};
 use serde::{Deserialize, Serialize};
 
 use super::ledger::{Completion, Maker};
@@ -49,29 +50,85 @@ const COSTED: u64 = 32;
 /// It has more counters than input, reading from the cache and output.
 const MORE: u64 = 64;
 
-impl<'a> Roll<'a> {
-    /// The roll of a ledger's completions.
-    #[must_use]
-    pub fn of(completions: &'a [Completion]) -> Self {
-        let mut groups: HashMap<Common<'a>, Vec<&Completion>> = HashMap::new();
-        for completion in completions {
-            groups.entry(Common::of(completion)).or_default().push(completion);
-        }
-        let mut groups: Vec<_> = groups.into_iter().collect();
-        groups.sort_by(|(a, _), (b, _)| a.cmp(b));
-        let mut roll = Self::default();
-        let mut packed = Vec::new();
-        for (common, mut members) in groups {
-            roll.groups.push((common, members.len() as u64));
-            members.sort_by_key(|completion| completion.at);
-            let mut last = 0;
-            for completion in members {
-                write(completion, &mut last, &mut packed);
-            }
-        }
-        Self { packed: packed.into(), ..roll }
+/// A roll that completions are written to, one after the other.
+#[derive(Default)]
+pub struct Scribe {
+    groups: Vec<Page>,
+    /// Places in `groups`, by what is common there.
+    places: HashTable<usize>,
+    hasher: DefaultHashBuilder,
+    /// Where the last one was written.
+    last: Option<usize>,
+}
+
+/// What some completions have in common, and what each has of its own.
+struct Page {
+    /// One of them.
+    first: Completion,
+    count: u64,
+    /// The time of the last one, in milliseconds.
+    last: i64,
+    packed: Vec<u8>,
+}
+
+impl Scribe {
+    /// Writes a completion down.
+    pub fn add(&mut self, completion: &Completion) {
+        let at = self.place(completion);
+        self.last = Some(at);
+        let page = &mut self.groups[at];
+        page.count += 1;
+        write(completion, &mut page.last, &mut page.packed);
     }
 
+    fn place(&mut self, completion: &Completion) -> usize {
+        // Most have the words of the one before, which lie at the same place.
+        if let Some(last) = self.last.filter(|last| is_alike(&self.groups[*last].first, completion))
+        {
+            return last;
+        }
+        let (groups, hasher) = (&self.groups, &self.hasher);
+        let common = Common::of(completion);
+        let hash = hasher.hash_one(&common);
+        let is = |at: &usize| Common::of(&groups[*at].first) == common;
+        if let Some(at) = self.places.find(hash, is) {
+            return *at;
+        }
+        let at = groups.len();
+        let rehash = |at: &usize| hasher.hash_one(Common::of(&groups[*at].first));
+        self.places.insert_unique(hash, at, rehash);
+        let first = completion.clone();
+        self.groups.push(Page { first, count: 0, last: 0, packed: Vec::new() });
+        at
+    }
+
+    /// What was written.
+    #[must_use]
+    pub fn roll(&self) -> Roll<'_> {
+        let mut pages: Vec<&Page> = self.groups.iter().collect();
+        pages.sort_by(|a, b| Common::of(&a.first).cmp(&Common::of(&b.first)));
+        let packed: Vec<&[u8]> = pages.iter().map(|page| page.packed.as_slice()).collect();
+        let packed = packed.concat().into();
+        let groups = pages.iter().map(|page| (Common::of(&page.first), page.count)).collect();
+        Roll { groups, packed }
+    }
+}
+
+/// Whether two completions have the very same words.
+fn is_alike(a: &Completion, b: &Completion) -> bool {
+    let same = |a: &Option<Word>, b: &Option<Word>| match (a, b) {
+        (Some(a), Some(b)) => std::ptr::eq(a.as_ptr(), b.as_ptr()),
+        (None, None) => true,
+        _ => false,
+    };
+    Arc::ptr_eq(&a.maker, &b.maker)
+        && std::ptr::eq(a.kind.as_ptr(), b.kind.as_ptr())
+        && same(&a.provider, &b.provider)
+        && same(&a.model, &b.model)
+        && same(&a.tier, &b.tier)
+}
+
+impl Roll<'_> {
     /// Hands on every completion; without its time unless `timed`, since that takes some. None where it is no roll that
     /// this version made.
     pub fn each(&self, timed: bool, visit: &mut dyn FnMut(&Completion)) -> Option<()> {
@@ -270,7 +327,11 @@ mod tests {
         fn what_a_roll_was_made_of_comes_out_of_it(
             completions in prop::collection::vec(completion(), 0..20),
         ) {
-            let roll = Roll::of(&completions);
+            let mut scribe = Scribe::default();
+            for one in &completions {
+                scribe.add(one);
+            }
+            let roll = scribe.roll();
             let told = |completion: &Completion| format!("{completion:?}");
             let mut have = Vec::new();
             prop_assert!(roll.each(true, &mut |one| have.push(told(one))).is_some());

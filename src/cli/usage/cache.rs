@@ -21,7 +21,7 @@ use crate::{
     log::Log,
     ops::usage,
     session::{
-        ledger::{Account, Ledger},
+        ledger::Account,
         resume::{self, Bookmark},
         roll::Roll,
         sheet::{Reading, Sheet},
@@ -152,10 +152,10 @@ impl Cache {
         whole: &Whole,
         files: &[Marked],
         parents: Vec<(String, PathBuf)>,
-        ledger: &Ledger,
+        roll: Roll<'_>,
         beside: &Beside,
     ) {
-        let left = Left { parents, beside: *beside, roll: Roll::of(&ledger.completions) };
+        let left = Left { parents, beside: *beside, roll };
         if files.iter().all(|(path, mark)| Mark::of(path) == *mark)
             && let Ok(piece) = postcard::to_extend(&left, whole.digest.to_vec())
         {

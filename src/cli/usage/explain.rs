@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     io::{self, Write},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 use chrono::{DateTime, NaiveDate, SecondsFormat, Utc};
@@ -13,7 +13,11 @@ use serde::Serialize;
 
 use super::report::Counters;
 use crate::{
-    cli::output::{Report, grouped, printable},
+    cli::{
+        Run,
+        output::{Report, grouped, printable},
+    },
+    error::{Error, Result},
     fact::{Key, Refused},
     ops::{export, usage::day_of},
     session::{
@@ -37,12 +41,27 @@ pub(super) enum Question {
 
 impl Question {
     /// The question `text`; a path is one that is there.
-    pub fn of(text: &str, path: Option<PathBuf>, zone: Tz) -> Self {
+    pub fn of(run: &Run, text: &str, zone: Tz) -> Self {
+        let path = Some(run.env.absolute(Path::new(text))).filter(|path| path.is_file());
         match (NaiveDate::parse_from_str(text, "%Y-%m-%d"), path) {
             (Ok(day), _) => Self::Day(day, zone),
             (_, Some(path)) => Self::File(path),
             _ => Self::Id(text.to_owned()),
         }
+    }
+
+    /// What is known of what was `asked`. Nothing is an answer for a day alone.
+    pub fn answer(
+        &self,
+        asked: &str,
+        told: &[Explained],
+        accounts: &[Account],
+    ) -> Result<Explanation> {
+        let explanation = Explanation::of(self, told, accounts);
+        if explanation.is_empty() && !matches!(self, Self::Day(..)) {
+            return Err(Error::SessionNotFound(asked.to_owned()));
+        }
+        Ok(explanation)
     }
 
     /// Whether it is about a completion.
@@ -168,7 +187,7 @@ impl Explanation {
     }
 
     /// Whether nothing is known of it.
-    pub fn is_empty(&self) -> bool {
+    fn is_empty(&self) -> bool {
         self.explained.is_empty() && self.refused.is_empty()
     }
 }
