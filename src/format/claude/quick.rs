@@ -54,7 +54,7 @@ impl Told {
 /// The fields behind `userType` that say where a session is and which client is at work, as a line had them: mostly the
 /// next one has the same, and is compared with them instead of being read.
 #[derive(Default)]
-pub(super) struct Place {
+pub(super) struct Whereabouts {
     bytes: Vec<u8>,
     /// A bit for each field.
     seen: u64,
@@ -192,7 +192,11 @@ fn origin<'a>(scan: &mut Scan<'a, '_>) -> Option<Option<&'a [u8]>> {
 }
 
 /// The line, if it is one that can be read like this.
-pub(super) fn line<'a>(bytes: &'a [u8], marks: &mut Marks, place: &mut Place) -> Option<Line<'a>> {
+pub(super) fn line<'a>(
+    bytes: &'a [u8],
+    marks: &mut Marks,
+    place: &mut Whereabouts,
+) -> Option<Line<'a>> {
     let mut scan = Scan::of(bytes, marks);
     let (mut kind, mut subtype, mut linked) = (None, None, false);
     let (mut meta, mut side, mut data): (bool, bool, &[u8]) = (false, false, b"");
@@ -292,7 +296,7 @@ pub(super) fn line<'a>(bytes: &'a [u8], marks: &mut Marks, place: &mut Place) ->
 
 /// Takes over the place that a line has.
 fn learn(
-    place: &mut Place,
+    place: &mut Whereabouts,
     run: Option<(Range<usize>, u64)>,
     bytes: &[u8],
     values: &[Option<Range<usize>>; VALUES],

@@ -65,7 +65,7 @@ pub(super) struct ClaudeReader {
     before: Option<Id>,
     owner: Option<Id>,
     #[serde(skip)]
-    place: quick::Place,
+    place: quick::Whereabouts,
     #[serde(skip)]
     marks: Marks,
 }
