@@ -180,6 +180,8 @@ fn damage(finding: &Finding, again: &Again, path: Option<&Path>) -> Option<Strin
         | Code::RecordTooLarge
         | Code::HistoryBaseMissing
         | Code::HistoryBaseCycle => return None,
+        Code::TornTail if verb == "usage" => "let the client close the session".into(),
+        _ if verb == "usage" => return None, // which takes damage as it comes
         Code::TornTail => match verb {
             // There only the client can mend it.
             "merge" if !mends(path) => {

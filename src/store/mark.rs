@@ -1,6 +1,6 @@
 //! The state of a file as its folder tells it.
 
-use std::{fs, os::unix::fs::MetadataExt, path::Path};
+use std::{fs, os::unix::fs::MetadataExt, path::Path, time::SystemTime};
 
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +14,8 @@ pub struct Mark {
     mtime: (i64, i64),
     /// When anything about it last changed, which nobody can set.
     ctime: (i64, i64),
+    /// When it was made, where the file system keeps that.
+    born: Option<SystemTime>,
 }
 
 impl Mark {
@@ -27,13 +29,18 @@ impl Mark {
             size: meta.size(),
             mtime: (meta.mtime(), meta.mtime_nsec()),
             ctime: (meta.ctime(), meta.ctime_nsec()),
+            born: meta.created().ok(),
         })
     }
 
-    /// Whether a file in this state may have become one in a `later` state by what was appended to it.
+    /// Whether a file in this state may have become one in a `later` state by what was appended to it. A file that took its
+    /// place may have got its inode, but not the time at which it was made.
     #[must_use]
     pub fn may_grow_to(&self, later: &Self) -> bool {
-        (self.device, self.inode) == (later.device, later.inode) && self.size < later.size
+        (self.device, self.inode) == (later.device, later.inode)
+            && self.born.is_some()
+            && self.born == later.born
+            && self.size < later.size
     }
 
     /// Its size in bytes.

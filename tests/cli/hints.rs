@@ -119,6 +119,18 @@ fn hints_fit_the_verb() {
 }
 
 #[test]
+fn to_count_nothing_needs_to_be_allowed() {
+    let home = Home::new();
+    home.copy("pi/damaged/01-torn-tail.jsonl", "torn.jsonl");
+    // As another client's log it is damaged beyond what counting takes as it comes.
+    for client in ["claude-code", "dsh", "codex"] {
+        let report = home.report(5, &["usage", "torn.jsonl", "--format", client]);
+        let hint = report["hint"].as_str().unwrap_or_default();
+        assert!(!hint.contains("--allow"), "{client}: {report}");
+    }
+}
+
+#[test]
 fn what_may_not_be_searched_is_denied_and_not_absent() {
     let home = Home::new();
     let path = home.copy("pi/pi-1.6.0-tool-calls.jsonl", "closed/work.jsonl");

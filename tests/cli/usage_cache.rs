@@ -366,15 +366,17 @@ fn the_index_forgets_files_that_are_gone() {
     assert!(!index().contains("one/a.jsonl") && index().contains("two/b.jsonl"));
 }
 
+/// An answer of pi's that is long.
+fn answer(nth: usize) -> String {
+    let text = "an answer of some length ".repeat(400);
+    format!(
+        r#"{{"type":"message","id":"{nth:08x}","parentId":null,"timestamp":"2026-11-29T16:20:00.000Z","message":{{"role":"assistant","content":[{{"type":"text","text":"{text}"}}],"provider":"p","model":"m","responseId":"r{nth}","usage":{{"input":{nth},"output":2,"cacheRead":0,"cacheWrite":0,"totalTokens":9}},"stopReason":"stop"}}}}"#
+    ) + "\n"
+}
+
 #[test]
 fn of_a_log_that_grew_only_what_is_new_is_read() {
     let home = Home::new();
-    let answer = |nth: usize| {
-        let text = "an answer of some length ".repeat(400);
-        format!(
-            r#"{{"type":"message","id":"{nth:08x}","parentId":null,"timestamp":"2026-11-29T16:20:00.000Z","message":{{"role":"assistant","content":[{{"type":"text","text":"{text}"}}],"provider":"p","model":"m","responseId":"r{nth}","usage":{{"input":{nth},"output":2,"cacheRead":0,"cacheWrite":0,"totalTokens":9}},"stopReason":"stop"}}}}"#
-        ) + "\n"
-    };
     let log = home.copy("pi/pi-1.6.0-plain-3-turns.jsonl", "store/a.jsonl");
     let mut file = File::options().append(true).open(&log).unwrap();
     let add = |file: &mut File, count: std::ops::Range<usize>| {
@@ -415,4 +417,30 @@ fn of_a_log_that_grew_only_what_is_new_is_read() {
     )
     .unwrap();
     same(&home, "written anew");
+}
+
+#[test]
+fn a_file_that_took_a_logs_place_is_not_that_log_grown() {
+    let home = Home::new();
+    let log = home.copy("pi/pi-1.6.0-plain-3-turns.jsonl", "store/a.jsonl");
+    let mut text = fs::read_to_string(&log).unwrap();
+    text.extend((1..100).map(answer));
+    let mut reused = 0;
+    for nth in 2..12 {
+        fs::write(&log, &text).unwrap();
+        let before = fs::metadata(&log).unwrap().ino();
+        wait();
+        same(&home, "at first");
+        // What changed lies far from both ends.
+        let (begin, rest) = text.split_at(text.len() / 3);
+        let (middle, end) = rest.split_at(rest.len() / 2);
+        let middle = middle.replace(r#""output":2"#, &format!(r#""output":{nth}"#)[..10]);
+        fs::remove_file(&log).unwrap();
+        fs::write(&log, [begin, &middle, end, &answer(nth + 100)].concat()).unwrap();
+        reused += usize::from(fs::metadata(&log).unwrap().ino() == before);
+        same(&home, "in its place");
+        fs::remove_file(&log).unwrap();
+    }
+    // Some file systems never give a number twice.
+    eprintln!("{reused} of 10 had the inode of the one before");
 }
