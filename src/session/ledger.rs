@@ -8,6 +8,7 @@ use std::{
 };
 
 use chrono::{DateTime, Utc};
+use hashbrown::{HashTable, hash_table::Entry};
 use twox_hash::XxHash3_128;
 
 use super::Session;
@@ -251,43 +252,67 @@ pub(super) fn each_completion<'a>(
     family: &Family<'a>,
     visit: &mut dyn FnMut(&[Record<'a>]),
 ) {
-    // Where each record stands, and no more: there may be millions.
-    let all = accounts.iter().map(|account| account.usages.len()).sum();
-    let mut places: Vec<(u128, u32, u32)> = Vec::with_capacity(all);
-    for (nth, account) in (0..).zip(accounts) {
-        let place = |(at, usage): (u32, &Usage)| (key(account.client, usage.key), nth, at);
-        places.extend((0..).zip(&account.usages).map(place));
+    // The key of each record, and no more: there may be millions.
+    let keys: Vec<u128> = accounts
+        .iter()
+        .flat_map(|account| account.usages.iter().map(|usage| key(account.client, usage.key)))
+        .collect();
+    let repeats = repeats(&keys);
+    let (mut begin, mut first_of) = (0, Vec::with_capacity(accounts.len()));
+    for account in accounts {
+        first_of.push(begin);
+        begin += account.usages.len();
     }
-    places.sort_unstable();
     let depths: Vec<usize> =
         accounts.iter().map(|account| family.above(account, &|_| true).len()).collect();
-    let record = |(key, nth, at): &(u128, u32, u32)| {
-        let nth = *nth as usize;
+    let record = |nth: usize, at: usize| {
         let account = &accounts[nth];
-        Record { key: *key, depth: depths[nth], account, usage: &account.usages[*at as usize] }
+        let (key, usage) = (keys[first_of[nth] + at], &account.usages[at]);
+        Record { key, depth: depths[nth], account, usage }
     };
     let mut copies = Vec::new();
-    let (mut next, mut alone) = (0, 0);
-    while let Some((key, ..)) = places.get(next) {
-        let alike = places[next..].iter().take_while(|(other, ..)| other == key);
-        copies.extend(alike.map(record));
-        next += copies.len();
-        if copies.len() == 1 {
-            places.swap(alone, next - 1);
-            alone += 1;
-        } else {
-            // The owner is the one that did not inherit it, nearest to the root of the family; no order of files matters.
-            copies.sort_by(|a, b| a.rank().cmp(&b.rank()));
-            visit(&copies);
-        }
+    for alike in repeats.chunk_by(|(a, _), (b, _)| a == b) {
+        copies.extend(alike.iter().map(|(_, place)| {
+            let nth = first_of.partition_point(|first| first <= place) - 1;
+            record(nth, place - first_of[nth])
+        }));
+        // The owner is the one that did not inherit it, nearest to the root of the family; no order of files matters.
+        copies.sort_by(|a, b| a.rank().cmp(&b.rank()));
+        visit(&copies);
         copies.clear();
     }
     // Most have one record. These are handed out as they lie in memory, which is faster than from here to there.
-    places.truncate(alone);
-    places.sort_unstable_by_key(|(_, nth, at)| (*nth, *at));
-    for place in &places {
-        visit(&[record(place)]);
+    let mut repeated = vec![false; keys.len()];
+    for (_, place) in repeats {
+        repeated[place] = true;
     }
+    for (nth, account) in accounts.iter().enumerate() {
+        for at in 0..account.usages.len() {
+            if !repeated[first_of[nth] + at] {
+                visit(&[record(nth, at)]);
+            }
+        }
+    }
+}
+
+/// The places of keys that stand at several, each with the first one of its key, in their order.
+fn repeats(keys: &[u128]) -> Vec<(usize, usize)> {
+    #[expect(clippy::cast_possible_truncation, reason = "half of a hash is one")]
+    let hash = |key: u128| key as u64;
+    let mut firsts: HashTable<usize> = HashTable::with_capacity(keys.len());
+    let mut repeats = Vec::new();
+    for (place, key) in keys.iter().enumerate() {
+        match firsts.entry(hash(*key), |first| keys[*first] == *key, |first| hash(keys[*first])) {
+            Entry::Occupied(first) => repeats.push((*first.get(), place)),
+            Entry::Vacant(new) => drop(new.insert(place)),
+        }
+    }
+    let mut own: Vec<usize> = repeats.iter().map(|(first, _)| *first).collect();
+    own.sort_unstable();
+    own.dedup();
+    repeats.extend(own.into_iter().map(|first| (first, first)));
+    repeats.sort_unstable();
+    repeats
 }
 
 /// What the records of one completion come to.

@@ -26,8 +26,15 @@ pub(super) struct Line<'a> {
     pub side: bool,
     /// Whether it is a record of the conversation.
     pub linked: bool,
-    /// An answer of the model, as far as it tells what was paid.
-    pub answer: Option<(Record<'a>, Message<'a>, Option<Paid<'a>>)>,
+    /// An answer of the model. In a box, so that the other lines are not as wide as it is.
+    pub answer: Option<Box<Answer<'a>>>,
+}
+
+/// An answer of the model, as far as it tells what was paid.
+pub(super) struct Answer<'a> {
+    pub record: Record<'a>,
+    pub message: Message<'a>,
+    pub paid: Option<Paid<'a>>,
 }
 
 /// What a line says of its session: values as they stand.
@@ -289,7 +296,7 @@ pub(super) fn line<'a>(
             stop_reason: parts.stop_reason,
             ..Message::default()
         };
-        (record, message, parts.paid)
+        Box::new(Answer { record, message, paid: parts.paid })
     });
     Some(Line { kind, silent, whose, meta, side, linked, answer })
 }

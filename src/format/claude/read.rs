@@ -102,8 +102,8 @@ impl Reader for ClaudeReader {
             }
             return Ok(());
         }
-        if known && let Some((record, message, paid)) = quick.answer {
-            self.answered(line, quick.side, &record, &message, paid, facts);
+        if known && let Some(answer) = quick.answer {
+            self.answered(line, quick.side, *answer, facts);
             return Ok(());
         }
         let before = (!known).then(|| self.whose(facts));
@@ -163,11 +163,11 @@ impl ClaudeReader {
         &mut self,
         line: Line<'_>,
         side: bool,
-        record: &wire::Record<'_>,
-        message: &wire::Message<'_>,
-        paid: Option<wire::Paid<'_>>,
+        answer: quick::Answer<'_>,
         facts: &mut Facts,
     ) {
+        let quick::Answer { record, message, paid } = answer;
+        let (record, message) = (&record, &message);
         let at = text(record.timestamp).as_deref().and_then(json::moment);
         if self.is_beside(side) {
             return spend(line, record, message, paid, at, Some("subagent"), facts);
