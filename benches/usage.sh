@@ -2,7 +2,7 @@
 # CPU of `usage` beside that of a byte filter over the same files, and its peak memory: ratios of one run, since machines
 # are shared and noisy. Without ripgrep, `grep -c` is the filter. First a home of three clients, then one session of 700 MB
 # of Claude Code and one of Codex. Then, from its index, beside `find` that looks at each file's size: nothing has changed,
-# one log has grown, all come from the index. The sums are held to what was made, and those from the index to be the same
+# one log has grown, the largest has grown, all come from the index. The sums are held to what was made, and those from the index to be the same
 # bytes. With the path of ccusage (`npm install ccusage`, `node_modules/.bin/ccusage`) also beside its CPU over the logs of
 # Claude Code.
 #   benches/usage.sh BINARY [MEGABYTES [CCUSAGE]]

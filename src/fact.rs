@@ -630,7 +630,7 @@ pub struct Refused {
 }
 
 /// What was asked, for clients that keep the last question beside the conversation.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Prompts {
     /// What the client wrote down last.
     pub told: Option<String>,
@@ -730,14 +730,12 @@ pub struct Facts {
     pub findings: Vec<Finding>,
 }
 
-/// What a log says of itself beyond usage, where nothing else was kept: for a later run that goes on behind it.
+/// What a log says of itself beyond usage, where nothing else was kept: for a later run that goes on behind it. What it is
+/// called and what was asked in it is not part of it: no words of a conversation are written down.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Gist {
     carried: Vec<(u32, Carrier)>,
     header: Option<Header>,
-    title: Option<String>,
-    first_prompt: Option<String>,
-    prompts: Prompts,
     cwd_first: Option<String>,
     client: Option<String>,
     unrecorded: u64,
@@ -762,9 +760,9 @@ impl Gist {
             claims: _,
             refused: _,
             keep,
-            title,
-            first_prompt,
-            prompts,
+            title: _,
+            first_prompt: _,
+            prompts: _,
             cwd_first,
             client,
             unrecorded,
@@ -780,9 +778,6 @@ impl Gist {
         Some(Self {
             carried: carried.collect::<Option<_>>()?,
             header: header.clone(),
-            title: title.clone(),
-            first_prompt: first_prompt.clone(),
-            prompts: prompts.clone(),
             cwd_first: cwd_first.clone(),
             client: client.clone(),
             unrecorded: *unrecorded,
@@ -803,9 +798,6 @@ impl Gist {
             header: self.header,
             usages,
             claims,
-            title: self.title,
-            first_prompt: self.first_prompt,
-            prompts: self.prompts,
             cwd_first: self.cwd_first,
             client: self.client,
             unrecorded: self.unrecorded,

@@ -179,7 +179,7 @@ pub trait Format: Sync {
     fn writer(&self, facts: &Facts) -> Result<&dyn Writer>;
 }
 
-/// What a reader knows of the lines behind it, as bytes that another run can go on from.
+/// What a reader knows of the lines behind it, as bytes that another run can go on from: no words of a conversation.
 pub trait Memory {
     /// The bytes.
     fn pack(&self) -> Option<Vec<u8>>;

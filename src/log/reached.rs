@@ -21,9 +21,9 @@ pub struct Reached {
 }
 
 impl Log {
-    /// How far it was read. None where it is not one plain file, of which the same bytes stay at the same place.
+    /// How far it was read. None where its bytes do not stay where they are.
     pub fn reached(&self) -> Result<Option<Reached>> {
-        if self.parts.len() > 1 || self.encoding() != Encoding::Plain {
+        if !self.stays() {
             return Ok(None);
         }
         Ok(Some(Reached { end: self.end, lines: self.starts.len(), edges: self.edges(self.end)? }))
@@ -32,12 +32,17 @@ impl Log {
     /// Leaves out what an earlier run read, if the log still begins with that as far as its edges tell: clients only ever
     /// append to their logs, and what writes a log anew moves what follows.
     pub fn go_on(&mut self, reached: &Reached) -> Result<bool> {
-        let plain = self.parts.len() == 1 && self.encoding() == Encoding::Plain;
-        let same = plain && reached.end <= self.len() && self.edges(reached.end)? == reached.edges;
+        let same =
+            self.stays() && reached.end <= self.len() && self.edges(reached.end)? == reached.edges;
         if same {
             self.skipped = (reached.end, reached.lines);
         }
         Ok(same)
+    }
+
+    /// Whether the same bytes stay at the same place while it grows: it is one file, and plain.
+    fn stays(&self) -> bool {
+        self.parts.len() == 1 && self.encoding() == Encoding::Plain
     }
 
     fn edges(&self, end: u64) -> Result<[u64; 2]> {

@@ -93,6 +93,20 @@ mod tests {
         read.ok()
     }
 
+    /// What a session is called and what was asked in it first.
+    fn words(path: &Path) -> Vec<String> {
+        let session = Log::open(path).and_then(|log| Session::read(log, None)).ok();
+        let facts = session.map(|session| session.facts);
+        let words = facts.into_iter().flat_map(|facts| {
+            let asked = facts.prompts.asked.into_iter().map(|(_, words)| words);
+            asked.chain([facts.title, facts.first_prompt, facts.prompts.told].into_iter().flatten())
+        });
+        words
+            .map(|words| words.chars().take(20).collect())
+            .filter(|words: &String| words.len() > 7)
+            .collect()
+    }
+
     /// Where a log may have ended when it was read: behind some of its lines, and inside of one.
     fn ends(text: &[u8]) -> Vec<usize> {
         let lines: Vec<usize> = memchr::memchr_iter(b'\n', text).map(|at| at + 1).collect();
@@ -104,7 +118,7 @@ mod tests {
     #[test]
     fn a_log_that_grew_says_what_it_says_when_it_is_read_as_a_whole() {
         let folder = tempfile::tempdir().unwrap();
-        let (mut logs, mut resumed, mut whole) = (0, 0, 0);
+        let (mut logs, mut resumed, mut whole, mut said) = (0, 0, 0, 0);
         for entry in walkdir::WalkDir::new(FIXTURES).sort_by_file_name() {
             let entry = entry.unwrap();
             if entry.path().extension().is_none_or(|name| name != "jsonl") {
@@ -114,6 +128,8 @@ mod tests {
             let path = folder.path().join(entry.path().strip_prefix(FIXTURES).unwrap());
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             let text = fs::read(entry.path()).unwrap();
+            let words = words(entry.path());
+            said += words.len();
             let mut before = None;
             for end in ends(&text) {
                 fs::write(&path, &text[..end]).unwrap();
@@ -129,6 +145,10 @@ mod tests {
                 // As it is written down and read again.
                 before = have.and_then(|(account, bookmark)| {
                     let bytes = postcard::to_stdvec(&(bookmark?, Sheet::of(&account))).unwrap();
+                    for word in &words {
+                        let found = memchr::memmem::find(&bytes, word.as_bytes());
+                        assert_eq!(found, None, "{}: {word}", path.display());
+                    }
                     let (bookmark, sheet): (Bookmark, Sheet) =
                         postcard::from_bytes(&bytes).unwrap();
                     Some((bookmark, sheet.account().unwrap()))
@@ -138,6 +158,7 @@ mod tests {
             logs += 1;
         }
         assert!(logs > 250 && resumed > 10 * whole, "{logs} logs, {resumed} resumed, {whole} not");
+        assert!(said > 250, "{said} titles and prompts");
     }
 
     #[test]

@@ -65,3 +65,26 @@ impl Mark {
 fn nanos((secs, nanos): (i64, i64)) -> i128 {
     i128::from(secs) * 1_000_000_000 + i128::from(nanos)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn only_a_longer_state_of_the_same_file_may_be_that_file_grown() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let born = Some(SystemTime::UNIX_EPOCH);
+        let mark = Mark { born, ..Mark::of(file.path()).unwrap() };
+        let longer = Mark { size: mark.size + 1, ..mark };
+        assert!(
+            mark.may_grow_to(&longer) && !longer.may_grow_to(&mark) && !mark.may_grow_to(&mark)
+        );
+        let later = Some(SystemTime::UNIX_EPOCH + Duration::from_nanos(1));
+        // A number that was given again, and a file system that does not tell.
+        assert!(!mark.may_grow_to(&Mark { born: later, ..longer }));
+        assert!(!Mark { born: None, ..mark }.may_grow_to(&Mark { born: None, ..longer }));
+        assert!(!mark.may_grow_to(&Mark { inode: mark.inode + 1, ..longer }));
+    }
+}

@@ -218,9 +218,7 @@ impl Depth {
         if let Some(known) = known.filter(|known| known.is_ok() || !named) {
             return known;
         }
-        let Some(cache) = cache.filter(|_| self != Self::Refusals) else {
-            return self.read(path, run);
-        };
+        let Some(cache) = cache else { return self.read(path, run) };
         let before = cache.bookmark(path, mark);
         let read = Log::open(path).and_then(|log| resume::read(log, run.wanted(), before));
         cache.keep(path, mark, &read);

@@ -56,6 +56,8 @@ const ECHOES: [&str; 7] = [
 pub(super) struct ClaudeReader {
     /// Whether the file is a subagent's: all of its records are then side chain.
     agent: Option<bool>,
+    /// Words of a conversation, which are not for a later run.
+    #[serde(skip)]
     titles: Titles,
     /// The last answer, as long as nobody has asked for another, and whether the client has said something since.
     answer: Option<(Key, bool)>,
@@ -74,7 +76,7 @@ pub(super) struct ClaudeReader {
 type Whose = (Option<Header>, Option<String>, Option<String>, Option<bool>);
 
 /// What a session may be called, best first.
-#[derive(Default, Serialize, Deserialize)]
+#[derive(Default)]
 struct Titles {
     custom: Option<String>,
     made: Option<String>,
