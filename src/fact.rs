@@ -439,9 +439,15 @@ impl fmt::Display for Word {
 )]
 pub struct Key(pub u128);
 
+impl From<&[u8]> for Key {
+    fn from(id: &[u8]) -> Self {
+        Self(XxHash3_128::oneshot(id))
+    }
+}
+
 impl From<&str> for Key {
     fn from(text: &str) -> Self {
-        Self(XxHash3_128::oneshot(text.as_bytes()))
+        text.as_bytes().into()
     }
 }
 
@@ -887,12 +893,13 @@ impl Facts {
     }
 
     /// A word that many records share, such as a model's name, once in memory.
-    pub fn word(&mut self, text: &str) -> Word {
+    pub fn word(&mut self, text: impl AsRef<[u8]>) -> Word {
+        let text = text.as_ref();
         // The same few come again and again.
-        if let Some(latest) = self.latest.iter().find(|latest| ***latest == *text) {
+        if let Some(latest) = self.latest.iter().find(|latest| latest.as_bytes() == text) {
             return latest.clone();
         }
-        let word = self.find_word(text);
+        let word = self.find_word(&String::from_utf8_lossy(text));
         if self.latest.len() == LATEST {
             self.latest.remove(0);
         }

@@ -21,6 +21,12 @@ impl Text<'_> {
     }
 }
 
+impl AsRef<[u8]> for Text<'_> {
+    fn as_ref(&self) -> &[u8] {
+        self.0.as_bytes()
+    }
+}
+
 /// A value as it stands in a line, not looked into: an object of any depth is no more than a text. How it is read says
 /// the scan.
 #[derive(Clone, Copy, Debug, Default)]
@@ -62,9 +68,10 @@ pub fn timestamp(at: DateTime<Utc>) -> String {
 /// A time as logs have it. The form in which clients write theirs is read by hand: it stands in every line, and chrono's own
 /// parser takes any form there is.
 #[must_use]
-pub fn moment(text: &str) -> Option<DateTime<Utc>> {
-    usual(text.as_bytes())
-        .or_else(|| DateTime::parse_from_rfc3339(text).ok().map(|time| time.to_utc()))
+pub fn moment(text: impl AsRef<[u8]>) -> Option<DateTime<Utc>> {
+    let text = text.as_ref();
+    let any = || DateTime::parse_from_rfc3339(std::str::from_utf8(text).ok()?).ok();
+    usual(text).or_else(|| any().map(|time| time.to_utc()))
 }
 
 /// `2026-01-31T23:59:59.999Z`.

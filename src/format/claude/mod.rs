@@ -4,6 +4,7 @@
 //! them. The format has no version of its own; unknown types and fields are kept as they are. Facts were established by
 //! running 2.0.60, 2.1.30, 2.1.75, 2.1.100, 2.1.150, 2.1.200, 2.1.260 and 2.1.332.
 
+mod bill;
 mod history;
 mod layout;
 mod quick;

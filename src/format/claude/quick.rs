@@ -8,9 +8,9 @@ use std::ops::Range;
 use memchr::memmem;
 use serde::{Deserialize, Serialize};
 
-use super::wire::{CacheCreation, Message, OutputDetails, Paid, Record};
+use super::bill::{self, Bill, Counters};
 use crate::format::{
-    json::{Count, Raw},
+    json,
     scan::{Marks, Scan, once},
 };
 
@@ -26,22 +26,39 @@ pub(super) struct Line<'a> {
     pub side: bool,
     /// Whether it is a record of the conversation.
     pub linked: bool,
-    /// An answer of the model. In a box, so that the other lines are not as wide as it is.
-    pub answer: Option<Box<Answer<'a>>>,
+    /// An answer of the model.
+    pub answer: Option<Answer<'a>>,
 }
 
-/// An answer of the model, as far as it tells what was paid.
+/// An answer of the model.
 pub(super) struct Answer<'a> {
-    pub record: Record<'a>,
-    pub message: Message<'a>,
-    pub paid: Option<Paid<'a>>,
+    /// What was paid for it; counters that it has not are zero.
+    pub bill: Bill<'a>,
+    /// Whether it is an error that the client shows.
+    pub failed: bool,
+    /// Whether it was cut.
+    pub truncated: bool,
 }
 
 /// What a line says of its session: values as they stand.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Whose<'a>([Option<&'a [u8]>; SPEAKERS]);
 
-impl Whose<'_> {
+impl<'a> Whose<'a> {
+    fn of(&self, field: u8) -> Option<&'a [u8]> {
+        self.0[usize::from(field - SIDE)].filter(|value| *value != b"null")
+    }
+
+    /// Whether the record says of itself that another session made it; nothing where that takes a closer look.
+    fn is_inherited(&self) -> Option<bool> {
+        let requester = self.of(REQUESTER).filter(|value| value.starts_with(b"\""));
+        let Some(requester) = requester else { return Some(self.of(ORIGIN).is_some()) };
+        let escaped = |value: &[u8]| value.contains(&b'\\');
+        let session = self.of(SESSION);
+        let close = escaped(requester) || session.is_some_and(escaped);
+        (!close).then(|| self.of(ORIGIN).is_some() || session != Some(requester))
+    }
+
     /// The same, kept beyond the line.
     pub fn kept(&self) -> Told {
         Told(self.0.map(|value| value.map(Into::into)))
@@ -72,10 +89,10 @@ pub(super) struct Whereabouts {
 /// The values of a message.
 #[derive(Default)]
 struct Parts<'a> {
-    id: Option<Raw<'a>>,
-    model: Option<Raw<'a>>,
-    stop_reason: Option<Raw<'a>>,
-    paid: Option<Paid<'a>>,
+    id: Option<&'a [u8]>,
+    model: Option<&'a [u8]>,
+    stopped: bool,
+    paid: Paid<'a>,
 }
 
 impl<'a> Parts<'a> {
@@ -85,19 +102,21 @@ impl<'a> Parts<'a> {
         scan.object(|scan, key| {
             let bit = match key {
                 b"id" => {
-                    parts.id = scan.raw()?;
+                    parts.id = scan.word()?;
                     0
                 }
                 b"model" => {
-                    parts.model = scan.raw()?;
+                    parts.model = scan.word()?;
                     1
                 }
                 b"stop_reason" => {
-                    parts.stop_reason = scan.raw()?;
+                    parts.stopped = scan.word()?.is_some();
                     2
                 }
                 b"usage" => {
-                    parts.paid = if scan.is_null()? { None } else { Some(paid(scan)?) };
+                    if !scan.is_null()? {
+                        parts.paid = Paid::read(scan)?;
+                    }
                     3
                 }
                 b"content" => scan.value().map(|_| 4)?,
@@ -109,76 +128,83 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// The counters of an answer.
-fn paid<'a>(scan: &mut Scan<'a, '_>) -> Option<Paid<'a>> {
-    let mut paid = Paid::default();
+/// What an answer says of what was paid.
+#[derive(Default)]
+struct Paid<'a> {
+    counters: Counters,
+    speed: Option<&'a [u8]>,
+    service: Option<&'a [u8]>,
+    iterations: Option<&'a [u8]>,
+}
+
+impl<'a> Paid<'a> {
+    fn read(scan: &mut Scan<'a, '_>) -> Option<Self> {
+        let mut paid = Self::default();
+        let mut seen = 0;
+        scan.object(|scan, key| {
+            let Self { counters, .. } = &mut paid;
+            let (bit, counter) = match key {
+                b"input_tokens" => (0, &mut counters.input),
+                b"output_tokens" => (1, &mut counters.output),
+                b"cache_creation_input_tokens" => (2, &mut counters.cache_write),
+                b"cache_read_input_tokens" => (3, &mut counters.cache_read),
+                b"cache_creation" => {
+                    return split(scan, counters).and_then(|()| once(&mut seen, 4));
+                }
+                b"output_tokens_details" => {
+                    return details(scan, counters).and_then(|()| once(&mut seen, 5));
+                }
+                b"iterations" => {
+                    paid.iterations = Some(scan.value()?);
+                    return once(&mut seen, 6);
+                }
+                b"service_tier" => {
+                    paid.service = scan.word()?;
+                    return once(&mut seen, 7);
+                }
+                b"speed" => {
+                    paid.speed = scan.word()?;
+                    return once(&mut seen, 8);
+                }
+                b"type" => return scan.value().and_then(|_| once(&mut seen, 9)),
+                b"model" => return scan.value().and_then(|_| once(&mut seen, 10)),
+                _ => return scan.value().map(|_| ()),
+            };
+            *counter = scan.count()?.0;
+            once(&mut seen, bit)
+        })?;
+        Some(paid)
+    }
+}
+
+fn split(scan: &mut Scan<'_, '_>, counters: &mut Counters) -> Option<()> {
+    if scan.is_null()? {
+        return Some(());
+    }
     let mut seen = 0;
     scan.object(|scan, key| {
-        let usage = &mut paid.usage;
-        let (bit, field) = match key {
-            b"input_tokens" => return counter(scan, 0, &mut usage.input_tokens, &mut seen),
-            b"output_tokens" => return counter(scan, 1, &mut usage.output_tokens, &mut seen),
-            b"cache_creation_input_tokens" => {
-                return counter(scan, 2, &mut usage.cache_creation_input_tokens, &mut seen);
-            }
-            b"cache_read_input_tokens" => {
-                return counter(scan, 3, &mut usage.cache_read_input_tokens, &mut seen);
-            }
-            b"cache_creation" => {
-                if !scan.is_null()? {
-                    paid.split = split(scan)?;
-                }
-                return once(&mut seen, 4);
-            }
-            b"output_tokens_details" => {
-                if !scan.is_null()? {
-                    paid.details = details(scan)?;
-                }
-                return once(&mut seen, 5);
-            }
-            b"iterations" => (6, &mut usage.iterations),
-            b"service_tier" => (7, &mut usage.service_tier),
-            b"speed" => (8, &mut usage.speed),
-            b"type" => (9, &mut usage.kind),
-            b"model" => (10, &mut usage.model),
+        let (bit, counter) = match key {
+            b"ephemeral_5m_input_tokens" => (0, &mut counters.cache_write_5m),
+            b"ephemeral_1h_input_tokens" => (1, &mut counters.cache_write_1h),
             _ => return scan.value().map(|_| ()),
         };
-        *field = scan.raw()?;
+        *counter = scan.count()?.0;
         once(&mut seen, bit)
-    })?;
-    Some(paid)
+    })
 }
 
-/// Reads the counter of a field.
-fn counter(scan: &mut Scan<'_, '_>, bit: u8, field: &mut Count, seen: &mut u64) -> Option<()> {
-    *field = scan.count()?;
-    once(seen, bit)
-}
-
-fn split(scan: &mut Scan<'_, '_>) -> Option<CacheCreation> {
-    let mut split = CacheCreation::default();
-    let mut seen = 0;
-    scan.object(|scan, key| {
-        let (bit, field) = match key {
-            b"ephemeral_5m_input_tokens" => (0, &mut split.ephemeral_5m_input_tokens),
-            b"ephemeral_1h_input_tokens" => (1, &mut split.ephemeral_1h_input_tokens),
-            _ => return scan.value().map(|_| ()),
-        };
-        counter(scan, bit, field, &mut seen)
-    })?;
-    Some(split)
-}
-
-fn details(scan: &mut Scan<'_, '_>) -> Option<OutputDetails> {
-    let mut details = OutputDetails::default();
+fn details(scan: &mut Scan<'_, '_>, counters: &mut Counters) -> Option<()> {
+    if scan.is_null()? {
+        return Some(());
+    }
     let mut seen = 0;
     scan.object(|scan, key| {
         if key != b"thinking_tokens" {
             return scan.value().map(|_| ());
         }
-        counter(scan, 0, &mut details.thinking_tokens, &mut seen)
-    })?;
-    Some(details)
+        counters.thinking = scan.count()?.0;
+        once(&mut seen, 0)
+    })
 }
 
 /// What a copied record says of its original: the session, and the id of the record, which is another one each time.
@@ -206,10 +232,11 @@ pub(super) fn line<'a>(
 ) -> Option<Line<'a>> {
     let mut scan = Scan::of(bytes, marks);
     let (mut kind, mut subtype, mut linked) = (None, None, false);
-    let (mut meta, mut side, mut data): (bool, bool, &[u8]) = (false, false, b"");
+    let (mut meta, mut failed, mut truncated) = (false, false, false);
+    let (mut data, mut timestamp): (&[u8], _) = (b"", None);
     let mut parts = None;
     let mut whose = Whose::default();
-    let mut values: [Option<Range<usize>>; VALUES] = Default::default();
+    let mut places: [Option<Range<usize>>; SPEAKERS] = Default::default();
     let mut seen = 0; // a key that comes twice is not for us to judge
     let mut run: Option<(Range<usize>, u64)> = None; // what may be the next line's place
     scan.object(|scan, key| {
@@ -221,11 +248,11 @@ pub(super) fn line<'a>(
                 if !place.bytes.is_empty() && scan.repeats(&place.bytes) {
                     (seen & place.seen == 0).then_some(())?;
                     seen |= place.seen;
-                    for (nth, value) in (0..).zip(&place.speakers) {
+                    for (nth, value) in place.speakers.iter().enumerate() {
                         let Some(value) = value else { continue };
                         let value = start + value.start..start + value.end;
                         whose.0[nth] = Some(&bytes[value.clone()]);
-                        values[nth + usize::from(SIDE)] = Some(value);
+                        places[nth] = Some(value);
                     }
                 } else {
                     run = Some((start..start, 0));
@@ -237,20 +264,17 @@ pub(super) fn line<'a>(
             META => meta = scan.value()? == b"true",
             DATA => data = scan.value()?,
             ORIGIN if scan.rest().first() == Some(&b'{') => {
-                let start = bytes.len() - scan.rest().len();
-                let session = origin(scan)?;
-                whose.0[usize::from(ORIGIN - SIDE)] = Some(session.unwrap_or(b"{}"));
-                values[usize::from(ORIGIN)] = Some(start..bytes.len() - scan.rest().len());
+                whose.0[usize::from(ORIGIN - SIDE)] = Some(origin(scan)?.unwrap_or(b"{}"));
             }
             SIDE..=REQUESTER => {
                 let place = scan.place()?;
-                let value = &bytes[place.clone()];
-                whose.0[usize::from(bit - SIDE)] = Some(value);
-                values[usize::from(bit)] = Some(place);
-                side |= bit == SIDE && value == b"true";
+                whose.0[usize::from(bit - SIDE)] = Some(&bytes[place.clone()]);
+                places[usize::from(bit - SIDE)] = Some(place);
             }
             MESSAGE if scan.rest().first() == Some(&b'{') => parts = Some(Parts::read(scan)?),
-            TIMESTAMP..=TRUNCATED => values[usize::from(bit)] = Some(scan.place()?),
+            TIMESTAMP => timestamp = scan.word()?,
+            FAILED => failed = scan.value()? == b"true",
+            TRUNCATED => truncated = scan.value()? == b"true",
             UNKNOWN => return scan.value().map(|_| ()),
             _ => scan.value().map(|_| ())?,
         }
@@ -259,11 +283,11 @@ pub(super) fn line<'a>(
                 (run.end, *seen) = (scan.at(), *seen | 1 << bit);
             }
             (_, USER_TYPE) => {}
-            (run, _) => learn(place, run.take(), bytes, &values),
+            (run, _) => learn(place, run.take(), bytes, &places),
         }
         once(&mut seen, bit)
     })?;
-    learn(place, run, bytes, &values);
+    learn(place, run, bytes, &places);
     let kind = kind?;
     let silent = match (kind, linked) {
         (b"user", linked) => linked,
@@ -279,25 +303,24 @@ pub(super) fn line<'a>(
     if !scan.ends() {
         return None;
     }
-    let mut value = |field: u8| scan.raw_at(values[usize::from(field)].take()?)?;
-    let answer = parts.filter(|_| kind == b"assistant" && linked).map(|parts| {
-        let record = Record {
-            session_id: value(SESSION),
-            forked_from: value(ORIGIN),
-            request_session_id: value(REQUESTER),
-            timestamp: value(TIMESTAMP),
-            is_api_error_message: value(FAILED),
-            truncated_after_output: value(TRUNCATED),
-            ..Record::default()
-        };
-        let message = Message {
-            id: parts.id,
-            model: parts.model,
-            stop_reason: parts.stop_reason,
-            ..Message::default()
-        };
-        Box::new(Answer { record, message, paid: parts.paid })
-    });
+    let side = whose.of(SIDE) == Some(b"true");
+    let answer = match parts {
+        Some(Parts { id, model, stopped, paid }) if kind == b"assistant" && linked => {
+            let bill = Bill {
+                id,
+                model,
+                timestamp,
+                at: timestamp.and_then(json::moment),
+                tier: bill::tier(paid.speed, paid.service),
+                tokens: paid.counters.into(),
+                iterations: paid.iterations,
+                inherited: whose.is_inherited()?,
+                provisional: !stopped,
+            };
+            Some(Answer { bill, failed, truncated })
+        }
+        _ => None,
+    };
     Some(Line { kind, silent, whose, meta, side, linked, answer })
 }
 
@@ -306,12 +329,12 @@ fn learn(
     place: &mut Whereabouts,
     run: Option<(Range<usize>, u64)>,
     bytes: &[u8],
-    values: &[Option<Range<usize>>; VALUES],
+    places: &[Option<Range<usize>>; SPEAKERS],
 ) {
     let Some((run, seen)) = run else { return };
     place.seen = seen;
     place.speakers = std::array::from_fn(|nth| {
-        let value = values[nth + usize::from(SIDE)].as_ref()?;
+        let value = places[nth].as_ref()?;
         let inside = run.start <= value.start && value.end <= run.end;
         inside.then(|| value.start - run.start..value.end - run.start)
     });
@@ -337,8 +360,6 @@ const SPEAKERS: usize = (REQUESTER - SIDE) as usize + 1;
 const TIMESTAMP: u8 = 12;
 const FAILED: u8 = 13;
 const TRUNCATED: u8 = 14;
-/// How many fields have values that are kept.
-const VALUES: usize = 15;
 const MESSAGE: u8 = 17;
 const BRANCH: u8 = 28;
 const USER_TYPE: u8 = 29;

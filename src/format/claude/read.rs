@@ -3,18 +3,16 @@
 use std::{borrow::Cow, collections::BTreeMap};
 
 use chrono::{DateTime, Utc};
-use memchr::memmem;
 use serde::{Deserialize, Serialize, de::Error as _};
 use twox_hash::XxHash3_64;
 
 use super::{
-    quick,
+    bill::{self, inherited},
+    quick::{self, Answer},
     wire::{self, is, is_true, text},
 };
 use crate::{
-    fact::{
-        Carrier, Claim, Ending, Errand, Fact, Facts, Header, Id, Key, Refusal, Role, Tokens, Usage,
-    },
+    fact::{Carrier, Claim, Ending, Errand, Fact, Facts, Header, Id, Key, Refusal, Role, Tokens},
     finding::{Code, Finding},
     format::{
         Fault, Reader, id,
@@ -105,7 +103,7 @@ impl Reader for ClaudeReader {
             return Ok(());
         }
         if known && let Some(answer) = quick.answer {
-            self.answered(line, quick.side, *answer, facts);
+            self.answered(line, quick.side, answer, facts);
             return Ok(());
         }
         let before = (!known).then(|| self.whose(facts));
@@ -161,23 +159,15 @@ impl ClaudeReader {
     }
 
     /// What a ledger keeps of an answer whose session is known.
-    fn answered(
-        &mut self,
-        line: Line<'_>,
-        side: bool,
-        answer: quick::Answer<'_>,
-        facts: &mut Facts,
-    ) {
-        let quick::Answer { record, message, paid } = answer;
-        let (record, message) = (&record, &message);
-        let at = text(record.timestamp).as_deref().and_then(json::moment);
+    fn answered(&mut self, line: Line<'_>, side: bool, answer: Answer<'_>, facts: &mut Facts) {
+        let Answer { bill, failed, truncated } = answer;
         if self.is_beside(side) {
-            return spend(line, record, message, paid, at, Some("subagent"), facts);
+            return bill.spend(line, Some("subagent"), facts);
         }
-        self.watch("assistant", record, message, facts);
+        self.watch(bill.own_key(), truncated, facts);
         // An error is shown to the user, never sent.
-        if !is_true(record.is_api_error_message) {
-            spend(line, record, message, paid, at, None, facts);
+        if !failed {
+            bill.spend(line, None, facts);
         }
     }
 
@@ -208,13 +198,20 @@ impl ClaudeReader {
         if self.is_beside(side) {
             // The client walks past such lines; what they cost was paid all the same.
             if kind == "assistant" {
-                let paid = paid(message, facts);
-                spend(line, &record, message, paid, at, Some("subagent"), facts);
+                bill::spend(line, &record, message, at, Some("subagent"), facts);
             }
             return Ok(());
         }
         self.link(line, &kind, &uuid, &record, at, facts);
-        self.watch(&kind, &record, message, facts);
+        match kind.as_ref() {
+            "user" => self.asked(is_true(record.is_meta)),
+            "assistant" => {
+                let id = text(message.id).filter(|_| !is(message.model, wire::SYNTHETIC));
+                let key = id.as_deref().map(Key::from);
+                self.watch(key, is_true(record.truncated_after_output), facts);
+            }
+            _ => {}
+        }
         // An agent's result sums up what stands in its own log.
         if kind == "user"
             && facts.tells_refusals()
@@ -287,13 +284,7 @@ impl ClaudeReader {
 
     /// A stream that was cut looks like a finished answer but for its count of output, which is the opening one: the
     /// client goes on behind a line of its own, or says so.
-    fn watch(
-        &mut self,
-        kind: &str,
-        record: &wire::Record<'_>,
-        message: &wire::Message<'_>,
-        facts: &mut Facts,
-    ) {
+    fn watch(&mut self, answer: Option<Key>, truncated: bool, facts: &mut Facts) {
         let cut = |key: Key, facts: &mut Facts| {
             let mut near = NEAR;
             for usage in facts.usages.iter_mut().rev() {
@@ -304,21 +295,11 @@ impl ClaudeReader {
                 near = left;
             }
         };
-        match kind {
-            "assistant" => {}
-            "user" => return self.asked(is_true(record.is_meta)),
-            _ => return,
-        }
         let before = self.answer.take();
-        if is_true(record.truncated_after_output)
-            && let Some((key, _)) = before
-        {
+        if truncated && let Some((key, _)) = before {
             return cut(key, facts);
         }
-        let Some(id) = text(message.id).filter(|_| !is(message.model, wire::SYNTHETIC)) else {
-            return;
-        };
-        let key = Key::from(id.as_ref());
+        let Some(key) = answer else { return };
         if let Some((other, true)) = before
             && other != key
         {
@@ -422,12 +403,6 @@ impl ClaudeReader {
     }
 }
 
-/// Whether a record says of itself that another session made it.
-fn inherited(record: &wire::Record<'_>) -> bool {
-    let owner = text(record.request_session_id);
-    record.forked_from.is_some() || owner.is_some() && owner != text(record.session_id)
-}
-
 fn user(
     line: Line<'_>,
     uuid: &str,
@@ -496,16 +471,18 @@ fn assistant(
     let number = json::index(line);
     if is_true(record.is_api_error_message) {
         // Shown to the user, never sent.
+        bill::refuse(line, message, at, facts);
         return facts.state(number, Fact::Answering(Some(Ending::Failed)));
     }
     let said = Fact::Said(Role::Assistant, place(line, message.body()));
     if is(message.model, wire::SYNTHETIC) {
         // What the client puts where an answer is missing, before it goes on.
+        bill::refuse(line, message, at, facts);
         facts.state(number, said);
         return facts.state(number, Fact::Closed { turn: None, how: Ending::Interrupted });
     }
     if !facts.keeps_path() {
-        return spend(line, record, message, paid(message, facts), at, None, facts);
+        return bill::spend(line, record, message, at, None, facts);
     }
     let blocks = message.blocks();
     let calls = blocks.iter().filter(|block| is(block.kind, "tool_use"));
@@ -538,7 +515,7 @@ fn assistant(
             "a thinking block without its text, signature kept: the provider may refuse it";
         facts.findings.push(Finding::new(Code::ThinkingEmpty, message).on(line.number()));
     }
-    spend(line, record, message, paid(message, facts), at, None, facts);
+    bill::spend(line, record, message, at, None, facts);
 }
 
 fn system(line: Line<'_>, uuid: &str, record: &wire::Record<'_>, facts: &mut Facts) {
@@ -617,78 +594,8 @@ fn progress(
             None => wire::read(data.message),
         };
         let message = message.unwrap_or_default();
-        spend(line, record, &message, paid(&message, facts), at, Some("subagent"), facts);
+        bill::spend(line, record, &message, at, Some("subagent"), facts);
     }
-}
-
-/// What was paid for a message, if anybody wants to know.
-fn paid<'a>(message: &wire::Message<'a>, facts: &Facts) -> Option<wire::Paid<'a>> {
-    wire::Paid::of(message.usage.filter(|_| facts.keeps_usages()))
-}
-
-/// One record of a paid answer. Which of several is the final one is told by the ledger.
-fn spend(
-    line: Line<'_>,
-    record: &wire::Record<'_>,
-    message: &wire::Message<'_>,
-    paid: Option<wire::Paid<'_>>,
-    at: Option<DateTime<Utc>>,
-    kind: Option<&str>,
-    facts: &mut Facts,
-) {
-    let Some(paid) = paid else { return };
-    if is(message.model, wire::SYNTHETIC) {
-        return facts.refuse(json::index(line), at, Refusal::Synthetic);
-    }
-    let usage = &paid.usage;
-    let tokens = tokens(&paid);
-    let model = text(message.model);
-    let id = text(message.id);
-    let key = match &id {
-        Some(id) => Cow::Borrowed(id.as_ref()),
-        None => Cow::Owned(format!(
-            "t\0{}\0{}\0{tokens:?}",
-            text(record.timestamp).unwrap_or_default(),
-            model.as_deref().unwrap_or_default()
-        )),
-    };
-    let tier = tier(usage).map(|tier| facts.word(tier));
-    let of = |key: Key, tokens: Tokens| Usage {
-        line: json::index(line),
-        key,
-        weak: id.is_none(),
-        tier: tier.clone(),
-        at,
-        tokens,
-        inherited: inherited(record).then_some(true),
-        ..Usage::default()
-    };
-    // Advisors are calls of their own, which the counters of the answer do not hold; other iterations are parts of it.
-    let advisor = |raw: &Raw<'_>| {
-        let raw = raw.get().as_bytes();
-        memmem::find(raw, b"advisor_message").is_some() || memmem::find(raw, b"\\u").is_some()
-    };
-    let iterations = usage.iterations.filter(advisor);
-    let iterations: Vec<wire::Usage<'_>> = wire::read(iterations).unwrap_or_default();
-    let advised = iterations.into_iter().enumerate();
-    for (index, advice) in advised.filter(|(_, one)| is(one.kind, "advisor_message")) {
-        let model = text(advice.model).map(|model| facts.word(&model));
-        let kind = Some(facts.word("advisor"));
-        let tokens = self::tokens(&wire::Paid::with(advice));
-        facts.spend(Usage { kind, model, ..of(format!("{key}#{index}").into(), tokens) });
-    }
-    let provisional = text(message.stop_reason).is_none();
-    let model = model.map(|model| facts.word(&model));
-    let kind = kind.map(|kind| facts.word(kind));
-    facts.spend(Usage { kind, model, provisional, ..of(key.as_ref().into(), tokens) });
-}
-
-/// What makes the price another one than usual.
-fn tier(usage: &wire::Usage<'_>) -> Option<&'static str> {
-    if is(usage.speed, "fast") {
-        return Some("fast");
-    }
-    ["priority", "batch", "flex"].into_iter().find(|tier| is(usage.service_tier, tier))
 }
 
 /// The client's own sums, one for each model. A model's name may say how large its context was.
@@ -710,20 +617,4 @@ fn claims(line: Line<'_>, sums: Option<Raw<'_>>, facts: &mut Facts) -> Vec<Claim
         Claim { line: json::index(line), model, tokens, cost }
     };
     sums.into_iter().map(claim).collect()
-}
-
-fn tokens(paid: &wire::Paid<'_>) -> Tokens {
-    let wire::Paid { usage, split, details } = paid;
-    let (five, hour) = (split.ephemeral_5m_input_tokens.0, split.ephemeral_1h_input_tokens.0);
-    // Some logs have the parts without their sum.
-    let written = usage.cache_creation_input_tokens.0.max(five.saturating_add(hour));
-    let output = usage.output_tokens.0;
-    Tokens {
-        input: usage.input_tokens.0,
-        cache_read: usage.cache_read_input_tokens.0,
-        cache_write_5m: written - hour,
-        cache_write_1h: hour,
-        output,
-        reasoning: details.thinking_tokens.0.min(output),
-    }
 }

@@ -175,28 +175,6 @@ pub(super) struct Usage<'a> {
     pub speed: Option<Raw<'a>>,
 }
 
-/// All that an answer says of what was paid.
-#[derive(Default)]
-pub(super) struct Paid<'a> {
-    pub usage: Usage<'a>,
-    pub split: CacheCreation,
-    pub details: OutputDetails,
-}
-
-impl<'a> Paid<'a> {
-    /// The counters, if the value is an object of such.
-    pub fn of(usage: Option<Raw<'a>>) -> Option<Self> {
-        read(usage).map(Self::with)
-    }
-
-    /// What stands inside of the counters.
-    pub fn with(usage: Usage<'a>) -> Self {
-        let split = read(usage.cache_creation).unwrap_or_default();
-        let details = read(usage.output_tokens_details).unwrap_or_default();
-        Self { usage, split, details }
-    }
-}
-
 /// What an agent's result says beside its text.
 #[derive(Default, Deserialize)]
 #[serde(default)]

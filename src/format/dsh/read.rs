@@ -238,7 +238,7 @@ impl DshReader {
                     facts.state(at, Fact::Prompt(line.span(system.get().as_bytes()).into()));
                 }
                 if let Some(config) = request.header.config {
-                    let mut word = |text: Option<Text<'_>>| text.map(|text| facts.word(&text.0));
+                    let mut word = |text: Option<Text<'_>>| text.map(|text| facts.word(text));
                     self.route = (word(config.provider), word(config.model));
                 }
             }
@@ -268,7 +268,7 @@ impl DshReader {
         };
         let Some(id) = said.message.id.as_ref().filter(|_| facts.keeps_usages()) else { return };
         let source = said.message.source.as_ref();
-        let mut word = |text: Option<&Text<'_>>| text.map(|text| facts.word(&text.0));
+        let mut word = |text: Option<&Text<'_>>| text.map(|text| facts.word(text));
         let provider = word(source.and_then(|source| source.provider.as_ref()));
         let model = word(source.and_then(|source| source.model.as_ref()));
         let record = Usage {
@@ -310,7 +310,7 @@ fn spend_summary(
     let (Some(usage), Some(id)) = (&summary.usage, &summary.compaction_id) else {
         return unrecorded(event, facts);
     };
-    let mut word = |text: Option<&Text<'_>>| text.map(|text| facts.word(&text.0));
+    let mut word = |text: Option<&Text<'_>>| text.map(|text| facts.word(text));
     let record = Usage {
         key: format!("c\0{}", id.0).into(),
         kind: Some("compaction".into()),

@@ -107,7 +107,7 @@ impl PiReader {
         entry: &wire::Entry<'_>,
         facts: &mut Facts,
     ) -> Result<Id, Fault> {
-        let at = entry.timestamp.as_ref().and_then(|text| json::moment(&text.0));
+        let at = entry.timestamp.as_ref().and_then(|text| json::moment(text));
         let id = self.link(line, entry, at, facts)?;
         if let Some(time) = at {
             facts.time(json::index(line), time.timestamp_millis());
@@ -202,8 +202,8 @@ impl PiReader {
             }
             "model_change" => {
                 facts.state(number, Fact::Setting(0));
-                self.model = entry.model_id.as_ref().map(|text| facts.word(&text.0));
-                self.provider = entry.provider.as_ref().map(|text| facts.word(&text.0));
+                self.model = entry.model_id.as_ref().map(|text| facts.word(text));
+                self.provider = entry.provider.as_ref().map(|text| facts.word(text));
             }
             "thinking_level_change" => facts.state(number, Fact::Setting(1)),
             "custom"
@@ -354,7 +354,7 @@ impl PiReader {
             (None, Some(id)) => format!("e\0{}\0{time}", id.0),
             (None, None) => format!("t\0{time}\0{}\0{tokens:?}", plain(model)),
         };
-        let mut word = |text: Option<&Text<'_>>| text.map(|text| facts.word(&text.0));
+        let mut word = |text: Option<&Text<'_>>| text.map(|text| facts.word(text));
         let (provider, model) = (word(provider), word(model));
         let kind = kind.map(|kind| facts.word(kind));
         facts.spend(Usage {
@@ -394,7 +394,7 @@ pub(in crate::format) fn tokens(usage: &wire::Usage<'_>) -> Tokens {
 
 /// Whether an entry is older than the session it stands in, and so a copy.
 fn inherited(entry: &wire::Entry<'_>, facts: &Facts) -> bool {
-    is_older(entry.timestamp.as_ref().and_then(|text| json::moment(&text.0)), facts)
+    is_older(entry.timestamp.as_ref().and_then(|text| json::moment(text)), facts)
 }
 
 /// Whether a time is before the beginning of the session, if that came from another one.
@@ -430,7 +430,7 @@ fn read_header(line: Line<'_>, facts: &mut Facts) -> Result<(), Fault> {
         cwd: header.cwd.map(owned),
         parent: header.parent_session.or(header.branched_from).map(owned),
         preset: None,
-        created: header.timestamp.and_then(|text| json::moment(&text.0)),
+        created: header.timestamp.and_then(|text| json::moment(text)),
         seed_length: None,
         subagent: false,
         errand: None,
