@@ -1,11 +1,13 @@
 //! Opening: plain files, chains of zstd frames, standard input. The size is taken once.
 
 use std::{
-    fs::{self, File},
+    fs::{self, File, Metadata},
     io::{self, BufRead, BufReader, Read, Seek, Write},
     os::unix::fs::{FileExt, MetadataExt},
     path::Path,
 };
+
+use rustix::fs::{Mode, OFlags};
 
 use super::{Log, Part, frames};
 use crate::{
@@ -38,28 +40,33 @@ pub struct Stamp {
 impl Stamp {
     /// The stamp of an open file.
     pub fn of(file: &File) -> io::Result<Self> {
-        let meta = file.metadata()?;
+        Ok(Self::from(&file.metadata()?))
+    }
+}
+
+impl From<&Metadata> for Stamp {
+    fn from(meta: &Metadata) -> Self {
         let mtime = i128::from(meta.mtime()) * 1_000_000_000 + i128::from(meta.mtime_nsec());
-        Ok(Self {
-            inode: (meta.dev(), meta.ino()),
-            size: meta.size(),
-            mtime,
-            mode: meta.mode() & 0o7777,
-        })
+        let (inode, size) = ((meta.dev(), meta.ino()), meta.size());
+        Self { inode, size, mtime, mode: meta.mode() & 0o7777 }
     }
 }
 
 impl Log {
     /// Opens the file at `path` for reading only.
     pub fn open(path: &Path) -> Result<Self> {
-        // Looked at before it is opened: opening a pipe without a writer would wait for ever.
-        let meta = fs::metadata(path).map_err(Error::io("read", path))?;
+        // Opening a pipe without a writer would wait for ever, if it were not for this flag.
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let opened = rustix::fs::open(path, flags, Mode::empty()).map(File::from);
+        let file = opened.map_err(|error| match fs::metadata(path) {
+            Ok(meta) if !meta.is_file() => Error::NotAFile(path.into()),
+            _ => Error::io("read", path)(error.into()),
+        })?;
+        let meta = file.metadata().map_err(Error::io("read", path))?;
         if !meta.is_file() {
             return Err(Error::NotAFile(path.into()));
         }
-        let file = File::open(path).map_err(Error::io("read", path))?;
-        let stamp = Stamp::of(&file).map_err(Error::io("read", path))?;
-        Self::of(file, stamp, Some(path))
+        Self::of(file, Stamp::from(&meta), Some(path))
     }
 
     /// Reads all of `input` (standard input) into a nameless temporary file first.

@@ -213,7 +213,7 @@ impl Marking<'_> {
         self.slashes |= slashes;
         let rare = codes & !(quotes | slashes | equal(b'n') | equal(b't'));
         if rare != 0 {
-            self.check(rare)?;
+            self.unicode |= check(self.bytes, self.at, rare)?;
         }
         let quotes = quotes & !codes;
         self.wide >>= 1;
@@ -238,26 +238,28 @@ impl Marking<'_> {
         let turns = [1, 2, 4, 8, 16, 32].into_iter();
         turns.fold(quotes ^ open, |mask, by| mask ^ mask << by)
     }
+}
 
-    /// Whether what stands behind backslashes, at the bits of `codes`, may stand there.
-    fn check(&mut self, mut codes: u64) -> Option<()> {
-        while codes != 0 {
-            let at = self.at + codes.trailing_zeros() as usize;
-            codes &= codes - 1;
-            match *self.bytes.get(at)? {
-                b'/' | b'b' | b'f' | b'r' => {}
-                b'u' => {
-                    let digits = self.bytes.get(at + 1..at + 5)?;
-                    if !digits.iter().all(u8::is_ascii_hexdigit) {
-                        return None;
-                    }
-                    self.unicode = true;
+/// Whether one of the escapes at `at`, whose letters stand at the bits of `codes`, names a character by its number. Nothing
+/// if one is none. (No method: what is borrowed does not stay in registers.)
+fn check(bytes: &[u8], at: usize, mut codes: u64) -> Option<bool> {
+    let mut unicode = false;
+    while codes != 0 {
+        let at = at + codes.trailing_zeros() as usize;
+        codes &= codes - 1;
+        match *bytes.get(at)? {
+            b'/' | b'b' | b'f' | b'r' => {}
+            b'u' => {
+                let digits = bytes.get(at + 1..at + 5)?;
+                if !digits.iter().all(u8::is_ascii_hexdigit) {
+                    return None;
                 }
-                _ => return None,
+                unicode = true;
             }
+            _ => return None,
         }
-        Some(())
     }
+    Some(unicode)
 }
 
 /// Which bytes stand behind a backslash that is none itself, and whether the first byte of the next step does.
