@@ -7,6 +7,7 @@
 
 mod ask;
 mod de;
+mod form;
 #[cfg(test)]
 mod law;
 mod mark;
@@ -16,6 +17,7 @@ use std::ops::Range;
 
 pub use ask::{Parsed, Unread};
 pub use de::read;
+pub use form::{Ask, Fields, Forms, Places};
 pub use mark::Marks;
 
 use self::{
@@ -74,13 +76,6 @@ impl<'a, 'm> Scan<'a, 'm> {
     pub fn follows<const N: usize>(&mut self, text: &[u8; N]) -> Option<()> {
         let is = self.bytes[self.at..].first_chunk() == Some(text);
         is.then(|| self.at += N)
-    }
-
-    /// Goes behind `text`, which was read before: fields, one behind the other. Whether that is what stands here.
-    pub fn repeats(&mut self, text: &[u8]) -> bool {
-        let is = self.bytes[self.at..].starts_with(text);
-        self.at += if is { text.len() } else { 0 };
-        is
     }
 
     /// Where it stands.
@@ -233,7 +228,8 @@ impl<'a, 'm> Scan<'a, 'm> {
             return Some(None);
         }
         let word = self.quoted()?;
-        (!self.is_escaped(word.len())).then_some(Some(word))
+        let end = self.at - 1;
+        (!self.is_escaped(end - word.len()..end)).then_some(Some(word))
     }
 
     /// The same as text.
@@ -283,18 +279,16 @@ impl<'a, 'm> Scan<'a, 'm> {
         Some(&self.bytes[start..self.at - 1])
     }
 
-    /// Whether a backslash stands in the `len` bytes before the quote that the scan stands behind.
+    /// Whether a backslash stands in a part of the line, behind which there is more.
     #[inline]
-    fn is_escaped(&self, len: usize) -> bool {
+    fn is_escaped(&self, part: Range<usize>) -> bool {
         if !self.seen.escape {
             return false;
         }
-        let end = self.at - 1;
-        let (first, last) = ((end - len) / STEP, end / STEP);
-        let from = u64::MAX << ((end - len) % STEP);
-        let to = (1 << (end % STEP)) - 1;
-        let Some(steps) = self.slashes.get(first..=last) else {
-            return memchr::memchr(b'\\', &self.bytes[end - len..end]).is_some();
+        let from = u64::MAX << (part.start % STEP);
+        let to = (1 << (part.end % STEP)) - 1;
+        let Some(steps) = self.slashes.get(part.start / STEP..=part.end / STEP) else {
+            return memchr::memchr(b'\\', &self.bytes[part]).is_some();
         };
         match steps {
             [only] => only & from & to != 0,

@@ -3,7 +3,7 @@
 //!
 //! What states more is read by the structs of [`super::wire`], which say what a line means.
 
-use std::ops::Range;
+use std::cell::RefCell;
 
 use memchr::memmem;
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::bill::{self, Bill, Counters};
 use crate::format::{
     json,
-    scan::{Marks, Scan, once},
+    scan::{Ask, Fields, Forms, Marks, Places},
 };
 
 /// What one pass tells of a line.
@@ -44,19 +44,98 @@ pub(super) struct Answer<'a> {
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Whose<'a>([Option<&'a [u8]>; SPEAKERS]);
 
+/// How many values say it.
+const SPEAKERS: usize = 7;
+
+/// What a line said of its session.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Told([Option<Box<[u8]>>; SPEAKERS]);
+
+thread_local! {
+    /// Forms are the same in all transcripts.
+    static FORMS: RefCell<Forms> = const { RefCell::new(Forms::new()) };
+}
+
+/// The line, if it is one that can be read like this.
+pub(super) fn line<'a>(bytes: &'a [u8], marks: &mut Marks) -> Option<Line<'a>> {
+    let mut places: Places<FIELDS> = [(0, 0); FIELDS];
+    let fields = FORMS
+        .with_borrow_mut(|forms| Fields::read(bytes, marks, Some(forms), &mut places, asks))?;
+    let kind = fields.word(TYPE)??;
+    let linked = fields.word(UUID)?.is_some();
+    let silent = match (kind, linked) {
+        (b"user", linked) => linked,
+        (b"assistant", _) => false,
+        (b"system", true) => {
+            !matches!(fields.word(SUBTYPE)?, Some(b"local_command" | b"compact_boundary"))
+        }
+        // What a subagent's message cost may stand in it.
+        (b"progress", true) => {
+            let data = fields.value(DATA).unwrap_or_default();
+            !fields.names_characters() && memmem::find(data, b"\"usage\"").is_none()
+        }
+        (kind, false) => kind != b"cost-state",
+        _ => true,
+    };
+    let whose = Whose::of(&fields);
+    let answers = kind == b"assistant" && linked && fields.object(MESSAGE) == Some(true);
+    let answer = if answers { Some(Answer::of(&fields, &whose)?) } else { None };
+    let (meta, side) = (fields.is(META, b"true"), fields.is(SIDE, b"true"));
+    Some(Line { kind, silent, whose, meta, side, linked, answer })
+}
+
+impl<'a> Answer<'a> {
+    /// The answer of a line; nothing where that takes a closer look.
+    fn of(fields: &Fields<'a, '_>, whose: &Whose<'a>) -> Option<Self> {
+        for object in [USAGE, SPLIT, DETAILS] {
+            fields.object(object)?;
+        }
+        let timestamp = fields.word(TIMESTAMP)?;
+        let counters = Counters {
+            input: fields.count(INPUT),
+            output: fields.count(OUTPUT),
+            thinking: fields.count(THINKING),
+            cache_read: fields.count(CACHE_READ),
+            cache_write: fields.count(CACHE_WRITE),
+            cache_write_5m: fields.count(CACHE_WRITE_5M),
+            cache_write_1h: fields.count(CACHE_WRITE_1H),
+        };
+        let bill = Bill {
+            id: fields.word(ID)?,
+            model: fields.word(MODEL)?,
+            timestamp,
+            at: timestamp.and_then(json::moment),
+            tier: bill::tier(fields.word(SPEED)?, fields.word(SERVICE)?),
+            tokens: counters.into(),
+            iterations: fields.value(ITERATIONS),
+            inherited: whose.is_inherited()?,
+            provisional: fields.word(STOP)?.is_none(),
+        };
+        let (failed, truncated) = (fields.is(FAILED, b"true"), fields.is(TRUNCATED, b"true"));
+        Some(Self { bill, failed, truncated })
+    }
+}
+
 impl<'a> Whose<'a> {
-    fn of(&self, field: u8) -> Option<&'a [u8]> {
-        self.0[usize::from(field - SIDE)].filter(|value| *value != b"null")
+    fn of(fields: &Fields<'a, '_>) -> Self {
+        let origin = match fields.value(ORIGIN) {
+            // The id of the record, which stands there too, is another one each time.
+            Some([b'{', ..]) => fields.value(ORIGIN_SESSION).or(Some(b"{}")),
+            origin => origin,
+        };
+        let [side, session, folder, version, agent, requester] =
+            [SIDE, SESSION, FOLDER, VERSION, AGENT, REQUESTER].map(|field| fields.value(field));
+        Self([session, requester, origin, side, folder, version, agent])
     }
 
     /// Whether the record says of itself that another session made it; nothing where that takes a closer look.
     fn is_inherited(&self) -> Option<bool> {
-        let requester = self.of(REQUESTER).filter(|value| value.starts_with(b"\""));
-        let Some(requester) = requester else { return Some(self.of(ORIGIN).is_some()) };
+        let [session, requester, origin, ..] = self.0;
+        let requester = requester.filter(|value| value.starts_with(b"\""));
+        let Some(requester) = requester else { return Some(origin.is_some()) };
         let escaped = |value: &[u8]| value.contains(&b'\\');
-        let session = self.of(SESSION);
         let close = escaped(requester) || session.is_some_and(escaped);
-        (!close).then(|| self.of(ORIGIN).is_some() || session != Some(requester))
+        (!close).then(|| origin.is_some() || session != Some(requester))
     }
 
     /// The same, kept beyond the line.
@@ -65,343 +144,130 @@ impl<'a> Whose<'a> {
     }
 }
 
-/// What a line said of its session.
-#[derive(Serialize, Deserialize)]
-pub(super) struct Told([Option<Box<[u8]>>; SPEAKERS]);
-
 impl Told {
     pub fn is(&self, whose: &Whose<'_>) -> bool {
         self.0.iter().zip(&whose.0).all(|(told, value)| told.as_deref() == *value)
     }
 }
 
-/// The fields behind `userType` that say where a session is and which client is at work, as a line had them: mostly the
-/// next one has the same, and is compared with them instead of being read.
-#[derive(Default)]
-pub(super) struct Whereabouts {
-    bytes: Vec<u8>,
-    /// A bit for each field.
-    seen: u64,
-    /// Where in `bytes` the values are that say whose a line is.
-    speakers: [Option<Range<usize>>; SPEAKERS],
-}
+// Parts of a line, the first of which is all of it.
+const IN_LINE: u8 = 0;
+const IN_MESSAGE: u8 = 1;
+const IN_USAGE: u8 = 2;
+const IN_SPLIT: u8 = 3;
+const IN_DETAILS: u8 = 4;
+const IN_ORIGIN: u8 = 5;
 
-/// The values of a message.
-#[derive(Default)]
-struct Parts<'a> {
-    id: Option<&'a [u8]>,
-    model: Option<&'a [u8]>,
-    stopped: bool,
-    paid: Paid<'a>,
-}
-
-impl<'a> Parts<'a> {
-    fn read(scan: &mut Scan<'a, '_>) -> Option<Self> {
-        let mut parts = Self::default();
-        let mut seen = 0; // a key that comes twice is not for us to judge
-        scan.object(|scan, key| {
-            let bit = match key {
-                b"id" => {
-                    parts.id = scan.word()?;
-                    0
-                }
-                b"model" => {
-                    parts.model = scan.word()?;
-                    1
-                }
-                b"stop_reason" => {
-                    parts.stopped = scan.word()?.is_some();
-                    2
-                }
-                b"usage" => {
-                    if !scan.is_null()? {
-                        parts.paid = Paid::read(scan)?;
-                    }
-                    3
-                }
-                b"content" => scan.value().map(|_| 4)?,
-                _ => return scan.value().map(|_| ()),
-            };
-            once(&mut seen, bit)
-        })?;
-        Some(parts)
-    }
-}
-
-/// What an answer says of what was paid.
-#[derive(Default)]
-struct Paid<'a> {
-    counters: Counters,
-    speed: Option<&'a [u8]>,
-    service: Option<&'a [u8]>,
-    iterations: Option<&'a [u8]>,
-}
-
-impl<'a> Paid<'a> {
-    fn read(scan: &mut Scan<'a, '_>) -> Option<Self> {
-        let mut paid = Self::default();
-        let mut seen = 0;
-        scan.object(|scan, key| {
-            let Self { counters, .. } = &mut paid;
-            let (bit, counter) = match key {
-                b"input_tokens" => (0, &mut counters.input),
-                b"output_tokens" => (1, &mut counters.output),
-                b"cache_creation_input_tokens" => (2, &mut counters.cache_write),
-                b"cache_read_input_tokens" => (3, &mut counters.cache_read),
-                b"cache_creation" => {
-                    return split(scan, counters).and_then(|()| once(&mut seen, 4));
-                }
-                b"output_tokens_details" => {
-                    return details(scan, counters).and_then(|()| once(&mut seen, 5));
-                }
-                b"iterations" => {
-                    paid.iterations = Some(scan.value()?);
-                    return once(&mut seen, 6);
-                }
-                b"service_tier" => {
-                    paid.service = scan.word()?;
-                    return once(&mut seen, 7);
-                }
-                b"speed" => {
-                    paid.speed = scan.word()?;
-                    return once(&mut seen, 8);
-                }
-                b"type" => return scan.value().and_then(|_| once(&mut seen, 9)),
-                b"model" => return scan.value().and_then(|_| once(&mut seen, 10)),
-                _ => return scan.value().map(|_| ()),
-            };
-            *counter = scan.count()?.0;
-            once(&mut seen, bit)
-        })?;
-        Some(paid)
-    }
-}
-
-fn split(scan: &mut Scan<'_, '_>, counters: &mut Counters) -> Option<()> {
-    if scan.is_null()? {
-        return Some(());
-    }
-    let mut seen = 0;
-    scan.object(|scan, key| {
-        let (bit, counter) = match key {
-            b"ephemeral_5m_input_tokens" => (0, &mut counters.cache_write_5m),
-            b"ephemeral_1h_input_tokens" => (1, &mut counters.cache_write_1h),
-            _ => return scan.value().map(|_| ()),
-        };
-        *counter = scan.count()?.0;
-        once(&mut seen, bit)
-    })
-}
-
-fn details(scan: &mut Scan<'_, '_>, counters: &mut Counters) -> Option<()> {
-    if scan.is_null()? {
-        return Some(());
-    }
-    let mut seen = 0;
-    scan.object(|scan, key| {
-        if key != b"thinking_tokens" {
-            return scan.value().map(|_| ());
-        }
-        counters.thinking = scan.count()?.0;
-        once(&mut seen, 0)
-    })
-}
-
-/// What a copied record says of its original: the session, and the id of the record, which is another one each time.
-fn origin<'a>(scan: &mut Scan<'a, '_>) -> Option<Option<&'a [u8]>> {
-    let (mut session, mut seen) = (None, 0);
-    scan.object(|scan, key| {
-        let bit = match key {
-            b"sessionId" => {
-                session = Some(scan.value()?);
-                0
-            }
-            b"messageUuid" => scan.value().map(|_| 1)?,
-            _ => return scan.value().map(|_| ()),
-        };
-        once(&mut seen, bit)
-    })?;
-    Some(session)
-}
-
-/// The line, if it is one that can be read like this.
-pub(super) fn line<'a>(
-    bytes: &'a [u8],
-    marks: &mut Marks,
-    place: &mut Whereabouts,
-) -> Option<Line<'a>> {
-    let mut scan = Scan::of(bytes, marks);
-    let (mut kind, mut subtype, mut linked) = (None, None, false);
-    let (mut meta, mut failed, mut truncated) = (false, false, false);
-    let (mut data, mut timestamp): (&[u8], _) = (b"", None);
-    let mut parts = None;
-    let mut whose = Whose::default();
-    let mut places: [Option<Range<usize>>; SPEAKERS] = Default::default();
-    let mut seen = 0; // a key that comes twice is not for us to judge
-    let mut run: Option<(Range<usize>, u64)> = None; // what may be the next line's place
-    scan.object(|scan, key| {
-        let bit = field(key);
-        match bit {
-            USER_TYPE => {
-                scan.value()?;
-                let start = scan.at();
-                if !place.bytes.is_empty() && scan.repeats(&place.bytes) {
-                    (seen & place.seen == 0).then_some(())?;
-                    seen |= place.seen;
-                    for (nth, value) in place.speakers.iter().enumerate() {
-                        let Some(value) = value else { continue };
-                        let value = start + value.start..start + value.end;
-                        whose.0[nth] = Some(&bytes[value.clone()]);
-                        places[nth] = Some(value);
-                    }
-                } else {
-                    run = Some((start..start, 0));
-                }
-            }
-            TYPE => kind = scan.word()?,
-            SUBTYPE => subtype = scan.word()?,
-            UUID => linked = scan.word()?.is_some(),
-            META => meta = scan.value()? == b"true",
-            DATA => data = scan.value()?,
-            ORIGIN if scan.rest().first() == Some(&b'{') => {
-                whose.0[usize::from(ORIGIN - SIDE)] = Some(origin(scan)?.unwrap_or(b"{}"));
-            }
-            SIDE..=REQUESTER => {
-                let place = scan.place()?;
-                whose.0[usize::from(bit - SIDE)] = Some(&bytes[place.clone()]);
-                places[usize::from(bit - SIDE)] = Some(place);
-            }
-            MESSAGE if scan.rest().first() == Some(&b'{') => parts = Some(Parts::read(scan)?),
-            TIMESTAMP => timestamp = scan.word()?,
-            FAILED => failed = scan.value()? == b"true",
-            TRUNCATED => truncated = scan.value()? == b"true",
-            UNKNOWN => return scan.value().map(|_| ()),
-            _ => scan.value().map(|_| ())?,
-        }
-        match (&mut run, bit) {
-            (Some((run, seen)), ENTRYPOINT | FOLDER | SESSION | VERSION | BRANCH) => {
-                (run.end, *seen) = (scan.at(), *seen | 1 << bit);
-            }
-            (_, USER_TYPE) => {}
-            (run, _) => learn(place, run.take(), bytes, &places),
-        }
-        once(&mut seen, bit)
-    })?;
-    learn(place, run, bytes, &places);
-    let kind = kind?;
-    let silent = match (kind, linked) {
-        (b"user", linked) => linked,
-        (b"assistant", _) => false,
-        (b"system", true) => !matches!(subtype, Some(b"local_command" | b"compact_boundary")),
-        // What a subagent's message cost may stand in it.
-        (b"progress", true) => {
-            !scan.names_characters() && memmem::find(data, b"\"usage\"").is_none()
-        }
-        (kind, false) => kind != b"cost-state",
-        _ => true,
-    };
-    if !scan.ends() {
-        return None;
-    }
-    let side = whose.of(SIDE) == Some(b"true");
-    let answer = match parts {
-        Some(Parts { id, model, stopped, paid }) if kind == b"assistant" && linked => {
-            let bill = Bill {
-                id,
-                model,
-                timestamp,
-                at: timestamp.and_then(json::moment),
-                tier: bill::tier(paid.speed, paid.service),
-                tokens: paid.counters.into(),
-                iterations: paid.iterations,
-                inherited: whose.is_inherited()?,
-                provisional: !stopped,
-            };
-            Some(Answer { bill, failed, truncated })
-        }
-        _ => None,
-    };
-    Some(Line { kind, silent, whose, meta, side, linked, answer })
-}
-
-/// Takes over the place that a line has.
-fn learn(
-    place: &mut Whereabouts,
-    run: Option<(Range<usize>, u64)>,
-    bytes: &[u8],
-    places: &[Option<Range<usize>>; SPEAKERS],
-) {
-    let Some((run, seen)) = run else { return };
-    place.seen = seen;
-    place.speakers = std::array::from_fn(|nth| {
-        let value = places[nth].as_ref()?;
-        let inside = run.start <= value.start && value.end <= run.end;
-        inside.then(|| value.start - run.start..value.end - run.start)
-    });
-    place.bytes.clear();
-    place.bytes.extend_from_slice(&bytes[run]);
-}
-
+// Its fields.
 const TYPE: u8 = 0;
 const SUBTYPE: u8 = 1;
 const UUID: u8 = 2;
 const META: u8 = 3;
 const DATA: u8 = 4;
-/// From here on what says whose a line is.
 const SIDE: u8 = 5;
 const SESSION: u8 = 6;
 const FOLDER: u8 = 7;
 const VERSION: u8 = 8;
-const ORIGIN: u8 = 10;
-/// The last of these.
-const REQUESTER: u8 = 11;
-/// How many these are.
-const SPEAKERS: usize = (REQUESTER - SIDE) as usize + 1;
-const TIMESTAMP: u8 = 12;
-const FAILED: u8 = 13;
-const TRUNCATED: u8 = 14;
-const MESSAGE: u8 = 17;
-const BRANCH: u8 = 28;
-const USER_TYPE: u8 = 29;
-const ENTRYPOINT: u8 = 30;
-/// No field that is looked at.
-const UNKNOWN: u8 = 63;
+const AGENT: u8 = 9;
+const REQUESTER: u8 = 10;
+const ORIGIN: u8 = 11;
+const ORIGIN_SESSION: u8 = 12;
+const TIMESTAMP: u8 = 13;
+const FAILED: u8 = 14;
+const TRUNCATED: u8 = 15;
+const MESSAGE: u8 = 16;
+const ID: u8 = 17;
+const MODEL: u8 = 18;
+const STOP: u8 = 19;
+const USAGE: u8 = 20;
+const INPUT: u8 = 21;
+const OUTPUT: u8 = 22;
+const CACHE_WRITE: u8 = 23;
+const CACHE_READ: u8 = 24;
+const SPLIT: u8 = 25;
+const CACHE_WRITE_5M: u8 = 26;
+const CACHE_WRITE_1H: u8 = 27;
+const DETAILS: u8 = 28;
+const THINKING: u8 = 29;
+const ITERATIONS: u8 = 30;
+const SERVICE: u8 = 31;
+const SPEED: u8 = 32;
+/// How many of them somebody looks at. Those with higher numbers are only not to come twice.
+const FIELDS: usize = 33;
 
-/// The fields of [`super::wire::Record`] by numbers.
-fn field(key: &[u8]) -> u8 {
-    match key {
-        b"type" => TYPE,
-        b"subtype" => SUBTYPE,
-        b"uuid" => UUID,
-        b"isMeta" => META,
-        b"data" => DATA,
-        b"isSidechain" => SIDE,
-        b"sessionId" => SESSION,
-        b"cwd" => FOLDER,
-        b"version" => VERSION,
-        b"agentId" => 9,
-        b"forkedFrom" => ORIGIN,
-        b"requestSessionId" => REQUESTER,
-        b"timestamp" => TIMESTAMP,
-        b"isApiErrorMessage" => FAILED,
-        b"truncatedAfterOutput" => TRUNCATED,
-        b"parentUuid" => 15,
-        b"isCompactSummary" => 16,
-        b"message" => MESSAGE,
-        b"content" => 18,
-        b"compactMetadata" => 19,
-        b"replacements" => 20,
-        b"sessctl" => 21,
-        b"leafUuid" => 22,
-        b"lastPrompt" => 23,
-        b"customTitle" => 24,
-        b"aiTitle" => 25,
-        b"summary" => 26,
-        b"messageId" => 27,
-        b"gitBranch" => BRANCH,
-        b"userType" => USER_TYPE,
-        b"entrypoint" => ENTRYPOINT,
-        b"modelUsage" => 31,
-        _ => UNKNOWN,
-    }
+/// What is asked of a key: all that [`super::wire`] knows, which alone judges of one that comes twice.
+fn asks(part: u8, key: &[u8]) -> Ask {
+    let field = match part {
+        IN_LINE => match key {
+            b"message" => return Ask::Part(MESSAGE, IN_MESSAGE),
+            b"forkedFrom" => return Ask::Part(ORIGIN, IN_ORIGIN),
+            b"type" => TYPE,
+            b"subtype" => SUBTYPE,
+            b"uuid" => UUID,
+            b"isMeta" => META,
+            b"data" => DATA,
+            b"isSidechain" => SIDE,
+            b"sessionId" => SESSION,
+            b"cwd" => FOLDER,
+            b"version" => VERSION,
+            b"agentId" => AGENT,
+            b"requestSessionId" => REQUESTER,
+            b"timestamp" => TIMESTAMP,
+            b"isApiErrorMessage" => FAILED,
+            b"truncatedAfterOutput" => TRUNCATED,
+            b"parentUuid" => 33,
+            b"isCompactSummary" => 34,
+            b"content" => 35,
+            b"compactMetadata" => 36,
+            b"replacements" => 37,
+            b"sessctl" => 38,
+            b"leafUuid" => 39,
+            b"lastPrompt" => 40,
+            b"customTitle" => 41,
+            b"aiTitle" => 42,
+            b"summary" => 43,
+            b"messageId" => 44,
+            b"gitBranch" => 45,
+            b"userType" => 46,
+            b"entrypoint" => 47,
+            b"modelUsage" => 48,
+            b"toolUseResult" => 49,
+            _ => return Ask::Any,
+        },
+        IN_MESSAGE => match key {
+            b"usage" => return Ask::Part(USAGE, IN_USAGE),
+            b"id" => ID,
+            b"model" => MODEL,
+            b"stop_reason" => STOP,
+            b"content" => 50,
+            _ => return Ask::Any,
+        },
+        IN_USAGE => match key {
+            b"cache_creation" => return Ask::Part(SPLIT, IN_SPLIT),
+            b"output_tokens_details" => return Ask::Part(DETAILS, IN_DETAILS),
+            b"input_tokens" => INPUT,
+            b"output_tokens" => OUTPUT,
+            b"cache_creation_input_tokens" => CACHE_WRITE,
+            b"cache_read_input_tokens" => CACHE_READ,
+            b"iterations" => ITERATIONS,
+            b"service_tier" => SERVICE,
+            b"speed" => SPEED,
+            b"type" => 51,
+            b"model" => 52,
+            _ => return Ask::Any,
+        },
+        IN_SPLIT => match key {
+            b"ephemeral_5m_input_tokens" => CACHE_WRITE_5M,
+            b"ephemeral_1h_input_tokens" => CACHE_WRITE_1H,
+            _ => return Ask::Any,
+        },
+        IN_DETAILS if key == b"thinking_tokens" => THINKING,
+        IN_ORIGIN => match key {
+            b"sessionId" => ORIGIN_SESSION,
+            b"messageUuid" => 53,
+            _ => return Ask::Any,
+        },
+        _ => return Ask::Any,
+    };
+    Ask::Field(field)
 }

@@ -65,8 +65,6 @@ pub(super) struct ClaudeReader {
     before: Option<Id>,
     owner: Option<Id>,
     #[serde(skip)]
-    place: quick::Whereabouts,
-    #[serde(skip)]
     marks: Marks,
 }
 
@@ -90,8 +88,7 @@ impl Reader for ClaudeReader {
         }
         // Who asks for the reasons wants to hear of every line.
         let whole = facts.keeps_path() || facts.tells_refusals();
-        let quick =
-            if whole { None } else { quick::line(line.bytes, &mut self.marks, &mut self.place) };
+        let quick = if whole { None } else { quick::line(line.bytes, &mut self.marks) };
         let Some(quick) = quick else { return self.take_apart(line, facts) };
         let begun = facts.header.as_ref().is_none_or(|header| header.created.is_some());
         let told = || self.told.iter().rev().any(|told| told.is(&quick.whose));

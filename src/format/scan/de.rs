@@ -119,12 +119,13 @@ impl<'a> Value<'_, 'a, '_> {
     fn text<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value> {
         let start = self.0.at;
         let text = self.0.quoted().ok_or(Refused::Line)?;
-        if self.0.is_escaped(text.len()) {
+        let inner = self.0.at - 1 - text.len()..self.0.at - 1;
+        if self.0.is_escaped(inner.clone()) {
             let quoted = &self.0.bytes[start..self.0.at];
             return visitor
                 .visit_string(serde_json::from_slice(quoted).map_err(|_| Refused::Line)?);
         }
-        let text = self.0.part(self.0.at - 1 - text.len()..self.0.at - 1);
+        let text = self.0.part(inner);
         visitor.visit_borrowed_str(text.ok_or(Refused::Line)?)
     }
 }

@@ -148,9 +148,10 @@ impl Skip<'_, '_> {
         self.bytes[at..].starts_with(word).then_some(at + word.len())
     }
 
+    /// Behind a number.
     #[inline]
-    fn number(self, mut at: usize) -> Option<usize> {
-        at += usize::from(self.bytes[at] == b'-');
+    pub fn number(self, mut at: usize) -> Option<usize> {
+        at += usize::from(*self.bytes.get(at)? == b'-');
         at = self.whole_number(at)?;
         match self.bytes.get(at) {
             Some(b'.' | b'e' | b'E') => self.fraction(at),

@@ -1,0 +1,394 @@
+//! Lines read by what is asked of them, and by how those before them looked: a client writes the same few forms of lines
+//! again and again, with other words in them.
+//!
+//! A line is compared with the forms that are known, stretch by stretch; behind each stretch stands a word or a number.
+//! What fits none is walked through key by key, and teaches its form. A form holds nothing but what was found to be JSON
+//! once, so that what fits is JSON as well, and has its fields in the same places.
+
+use std::{cell::Cell, ops::Range};
+
+use super::{Marks, Scan, once, skip::Skip};
+use crate::format::json::{Count, Raw};
+
+/// What a reader asks of the value of a key.
+#[derive(Clone, Copy, Debug)]
+pub enum Ask {
+    /// Nothing.
+    Any,
+    /// Where it stands: it is the field with this number. Twice in one line is not for us to judge.
+    Field(u8),
+    /// The same; and if it is an object, the fields in it are asked for as those of that part of the line.
+    Part(u8, u8),
+    /// A closer look: the line is not read here.
+    Closer,
+}
+
+/// Where a value stands; it ends at zero where it is missing.
+type Place = (u32, u32);
+
+/// Where the fields of a line stand that have numbers below `N`.
+pub type Places<const N: usize> = [Place; N];
+
+/// The fields of a line.
+#[derive(Debug)]
+pub struct Fields<'a, 'm> {
+    scan: Scan<'a, 'm>,
+    places: &'m [Place],
+}
+
+impl<'a, 'm> Fields<'a, 'm> {
+    /// The fields of `bytes`, if it is JSON that needs no closer look: those that there are `places` for, all of which are
+    /// zero. `asks` tells what is asked of a key in a part of the line; the whole line is part zero. All lines that are
+    /// compared with the same `forms` are asked for the same.
+    pub fn read(
+        bytes: &'a [u8],
+        marks: &'m mut Marks,
+        forms: Option<&mut Forms>,
+        places: &'m mut [Place],
+        asks: impl Fn(u8, &[u8]) -> Ask,
+    ) -> Option<Self> {
+        let mut scan = Scan::of(bytes, marks);
+        if let Some(forms) = forms {
+            if !forms.fit(scan.over(), places) {
+                walk(&mut scan, 0, &mut 0, places, &asks)?;
+                scan.ends().then_some(())?;
+                forms.learn(&mut scan, places.len(), &asks);
+            }
+        } else {
+            walk(&mut scan, 0, &mut 0, places, &asks)?;
+            scan.ends().then_some(())?;
+        }
+        Some(Self { scan, places })
+    }
+
+    /// A value as it stands; nothing where it is missing or `null`.
+    #[must_use]
+    pub fn value(&self, field: u8) -> Option<&'a [u8]> {
+        let place = self.place(field)?;
+        Some(&self.scan.bytes[place]).filter(|value| *value != b"null")
+    }
+
+    fn place(&self, field: u8) -> Option<Range<usize>> {
+        let (start, end) = self.places[usize::from(field)];
+        (end > 0).then_some(start as usize..end as usize)
+    }
+
+    /// Whether a value is that word.
+    #[must_use]
+    pub fn is(&self, field: u8, word: &[u8]) -> bool {
+        self.value(field) == Some(word)
+    }
+
+    /// A string without escapes, without its quotes, or nothing where there is none; `None` needs a closer look.
+    #[must_use]
+    pub fn word(&self, field: u8) -> Option<Option<&'a [u8]>> {
+        let Some(place) = self.place(field) else { return Some(None) };
+        match &self.scan.bytes[place.clone()] {
+            [b'"', word @ .., b'"'] => {
+                (!self.scan.is_escaped(place.start + 1..place.end - 1)).then_some(Some(word))
+            }
+            b"null" => Some(None),
+            _ => None,
+        }
+    }
+
+    /// Whether there is an object; `None` where the value is another one, which needs a closer look.
+    #[must_use]
+    pub fn object(&self, field: u8) -> Option<bool> {
+        match self.value(field) {
+            None => Some(false),
+            Some([b'{', ..]) => Some(true),
+            Some(_) => None,
+        }
+    }
+
+    /// A token counter; zero where it is missing.
+    #[must_use]
+    pub fn count(&self, field: u8) -> u64 {
+        let Some(value) = self.value(field) else { return 0 };
+        let digits = value.len() < 19;
+        let number = value.iter().try_fold(0, |number, digit| {
+            (digits && digit.is_ascii_digit()).then(|| number * 10 + u64::from(digit - b'0'))
+        });
+        let unusual = || Count::of(std::str::from_utf8(value).ok().map(Raw::scanned)).0;
+        number.unwrap_or_else(unusual)
+    }
+
+    /// Whether a character is named by its number somewhere in the line.
+    #[must_use]
+    pub fn names_characters(&self) -> bool {
+        self.scan.names_characters()
+    }
+}
+
+/// Finds the places of the fields in an object.
+fn walk(
+    scan: &mut Scan<'_, '_>,
+    part: u8,
+    seen: &mut u64,
+    places: &mut [Place],
+    asks: &impl Fn(u8, &[u8]) -> Ask,
+) -> Option<()> {
+    scan.object(|scan, key| {
+        let (field, inner) = match asks(part, key) {
+            Ask::Any => return scan.skip(),
+            Ask::Field(field) => (field, None),
+            Ask::Part(field, inner) => (field, Some(inner)),
+            Ask::Closer => return None,
+        };
+        once(seen, field)?;
+        let start = scan.at();
+        match inner {
+            Some(inner) if scan.begins(b'{') => walk(scan, inner, seen, places, asks)?,
+            _ => scan.skip()?,
+        }
+        if let Some(place) = places.get_mut(usize::from(field)) {
+            *place = narrow(start, scan.at())?;
+        }
+        Some(())
+    })
+}
+
+fn narrow(start: usize, end: usize) -> Option<Place> {
+    Some((u32::try_from(start).ok()?, u32::try_from(end).ok()?))
+}
+
+/// How many words and numbers a form has at most.
+const LEAVES: usize = 62;
+
+/// How many bytes all its stretches have at most.
+const MOST: usize = 16 * 1024;
+
+/// How many stretches are known at once, whatever forms they belong to.
+const STRETCHES: usize = 2048;
+
+/// How much trust in forms there may be, and what learning another one takes of it.
+const TRUST: u32 = 64;
+const LESSON: u32 = 4;
+
+/// How often a line is compared with forms where hardly any fits.
+const SELDOM: u32 = 16;
+
+/// Forms of lines, learnt from lines of any number of logs: a tree, since many begin alike.
+#[derive(Debug)]
+pub struct Forms {
+    /// The bytes of all stretches.
+    text: Vec<u8>,
+    stretches: Vec<Stretch>,
+    /// What lines begin with.
+    begin: Next,
+    /// Goes up with each line that fits, and down with each other: logs of ever new forms are not compared in vain.
+    trust: u32,
+    lines: u32,
+}
+
+/// A stretch of a form.
+#[derive(Debug)]
+struct Stretch {
+    /// Where it stands in the text.
+    text: Range<u32>,
+    /// What comes behind it; nothing at the end of a line.
+    leaf: Option<Leaf>,
+    /// What comes behind that.
+    next: Next,
+    /// At the end of a line, its fields, from where to where.
+    fields: Box<[(u8, Spot, Spot)]>,
+}
+
+/// Which stretches may come.
+#[derive(Debug, Default)]
+struct Next {
+    any: Vec<u32>,
+    /// Which of them came last.
+    likely: Cell<u32>,
+}
+
+/// A place in a form: behind as many bytes of a stretch.
+type Spot = (u16, u32);
+
+/// What may be another one in each line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Leaf {
+    /// A string, whose quotes belong to the stretches.
+    Word,
+    Number,
+}
+
+/// Where the stretches of a line begin.
+type Starts = [usize; LEAVES + 1];
+
+impl Forms {
+    /// None.
+    #[must_use]
+    pub const fn new() -> Self {
+        let begin = Next { any: Vec::new(), likely: Cell::new(0) };
+        Self { text: Vec::new(), stretches: Vec::new(), begin, trust: TRUST, lines: 0 }
+    }
+
+    /// Whether the line has a known form; then its fields are found.
+    fn fit(&mut self, line: Skip<'_, '_>, places: &mut [Place]) -> bool {
+        self.lines = self.lines.wrapping_add(1);
+        if self.trust == 0 && !self.lines.is_multiple_of(SELDOM) {
+            return false;
+        }
+        let mut starts = [0; LEAVES + 1];
+        let Some(last) = self.follow(line, &mut starts) else {
+            self.trust = self.trust.saturating_sub(1);
+            return false;
+        };
+        self.trust = (self.trust + 1).min(TRUST);
+        let spot = |(stretch, behind): &Spot| starts[usize::from(*stretch)] + *behind as usize;
+        for (field, start, end) in &self.stretches[last as usize].fields {
+            #[expect(clippy::cast_possible_truncation, reason = "a line is shorter")]
+            let place = (spot(start) as u32, spot(end) as u32);
+            places[usize::from(*field)] = place;
+        }
+        true
+    }
+
+    /// Follows the line to its end, stretch by stretch. The last one, if all fit.
+    fn follow(&self, line: Skip<'_, '_>, starts: &mut Starts) -> Option<u32> {
+        let (mut next, mut at) = (&self.begin, 0);
+        for start in starts {
+            *start = at;
+            // Where one fits no other does: what tells them apart stands before what comes behind them.
+            let likely = next.likely.get();
+            let behind = self.behind(likely, line, at).or_else(|| {
+                let others = || next.any.iter().filter(|other| **other != likely);
+                others().find_map(|other| {
+                    let behind = self.behind(*other, line, at)?;
+                    next.likely.set(*other);
+                    Some(behind)
+                })
+            })?;
+            let stretch = next.likely.get();
+            match behind {
+                Some(behind) => (next, at) = (&self.stretches[stretch as usize].next, behind),
+                None => return Some(stretch),
+            }
+        }
+        None
+    }
+
+    /// Where a stretch with its word or number ends that begins at `at`, if it does: nowhere at the end of a line.
+    #[inline]
+    fn behind(&self, stretch: u32, line: Skip<'_, '_>, at: usize) -> Option<Option<usize>> {
+        let known = self.stretches.get(stretch as usize)?;
+        let text = &self.text[known.text.start as usize..known.text.end as usize];
+        line.bytes.get(at..)?.starts_with(text).then_some(())?;
+        let behind = at + text.len();
+        match known.leaf {
+            Some(Leaf::Word) => line.string(behind).map(|end| Some(end - 1)),
+            Some(Leaf::Number) => line.number(behind).map(Some),
+            None => (behind == line.bytes.len()).then_some(None),
+        }
+    }
+
+    /// Learns the form of a line that was walked through, with its fields below `kept`.
+    fn learn(&mut self, scan: &mut Scan<'_, '_>, kept: usize, asks: &impl Fn(u8, &[u8]) -> Ask) {
+        if self.trust < LESSON && !self.lines.is_multiple_of(SELDOM) {
+            return;
+        }
+        self.trust = self.trust.saturating_sub(LESSON);
+        let (mut seen, bytes) = (Seen::default(), scan.bytes);
+        scan.again();
+        if seen.read(scan, Some(0), asks).is_none() || seen.stretches(bytes) > MOST {
+            return;
+        }
+        if self.stretches.len() > STRETCHES {
+            (self.text.clear(), self.stretches.clear());
+            self.begin = Next::default();
+        }
+        let (mut from, mut before) = (0, None);
+        for (place, leaf) in &seen.leaves {
+            before = Some(self.add(before, &bytes[from..place.start], Some(*leaf)));
+            from = place.end;
+        }
+        let last = self.add(before, &bytes[from..], None);
+        self.stretches[last].fields = seen.spots(kept);
+    }
+
+    /// The number of a stretch behind another one.
+    fn add(&mut self, before: Option<usize>, text: &[u8], leaf: Option<Leaf>) -> usize {
+        let next = before.map_or(&self.begin, |before| &self.stretches[before].next);
+        let known = next.any.iter().map(|stretch| *stretch as usize).find(|stretch| {
+            let known = &self.stretches[*stretch];
+            let place = known.text.start as usize..known.text.end as usize;
+            known.leaf == leaf && &self.text[place] == text
+        });
+        if let Some(known) = known {
+            return known;
+        }
+        let narrow = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+        let (number, start) = (self.stretches.len(), narrow(self.text.len()));
+        self.text.extend_from_slice(text);
+        let text = start..narrow(self.text.len());
+        self.stretches.push(Stretch { text, leaf, next: Next::default(), fields: Box::default() });
+        let next = before.map_or(&mut self.begin, |before| &mut self.stretches[before].next);
+        next.any.push(narrow(number));
+        number
+    }
+}
+
+/// What stands in a line.
+#[derive(Default)]
+struct Seen {
+    /// Words, without their quotes, and numbers, but for those that tell what something is.
+    leaves: Vec<(Range<usize>, Leaf)>,
+    fields: Vec<(u8, Range<usize>)>,
+}
+
+impl Seen {
+    /// Reads a value; what is asked for in it if it is one of the parts.
+    fn read(
+        &mut self,
+        scan: &mut Scan<'_, '_>,
+        part: Option<u8>,
+        asks: &impl Fn(u8, &[u8]) -> Ask,
+    ) -> Option<()> {
+        match scan.next()? {
+            b'{' => scan.object(|scan, key| {
+                let (field, inner) = match part.map_or(Ask::Any, |part| asks(part, key)) {
+                    Ask::Field(field) => (Some(field), None),
+                    Ask::Part(field, inner) => (Some(field), Some(inner)),
+                    _ => (None, None),
+                };
+                let start = scan.at();
+                match key {
+                    b"type" | b"role" if scan.begins(b'"') => scan.skip()?,
+                    _ => self.read(scan, inner, asks)?,
+                }
+                self.fields.extend(field.map(|field| (field, start..scan.at())));
+                Some(())
+            }),
+            b'[' => scan.list(|scan| self.read(scan, None, asks)),
+            first => {
+                let start = scan.at();
+                scan.skip()?;
+                match first {
+                    b'"' => self.leaves.push((start + 1..scan.at() - 1, Leaf::Word)),
+                    b'-' | b'0'..=b'9' => self.leaves.push((start..scan.at(), Leaf::Number)),
+                    _ => {}
+                }
+                (self.leaves.len() <= LEAVES).then_some(())
+            }
+        }
+    }
+
+    /// How many bytes are neither words nor numbers.
+    fn stretches(&self, bytes: &[u8]) -> usize {
+        bytes.len() - self.leaves.iter().map(|(place, _)| place.len()).sum::<usize>()
+    }
+
+    /// The fields below `kept` by the stretches that they begin and end in.
+    fn spots(&self, kept: usize) -> Box<[(u8, Spot, Spot)]> {
+        let spot = |at: usize| {
+            let stretch = self.leaves.partition_point(|(place, _)| place.end <= at);
+            let start = stretch.checked_sub(1).map_or(0, |before| self.leaves[before].0.end);
+            let narrow = u32::try_from(at - start).unwrap_or(u32::MAX);
+            (u16::try_from(stretch).unwrap_or(u16::MAX), narrow)
+        };
+        let fields = self.fields.iter().filter(|(field, _)| usize::from(*field) < kept);
+        fields.map(|(field, place)| (*field, spot(place.start), spot(place.end))).collect()
+    }
+}
