@@ -215,12 +215,6 @@ impl<'a, 'm> Scan<'a, 'm> {
         }
     }
 
-    /// What was not read yet, behind blanks.
-    pub fn rest(&mut self) -> &'a [u8] {
-        self.next();
-        &self.bytes[self.at..]
-    }
-
     /// A string without escapes, without its quotes; nothing where the value is `null`.
     #[inline]
     pub fn word(&mut self) -> Option<Option<&'a [u8]>> {

@@ -26,7 +26,7 @@ pub(super) struct Line<'a> {
     pub side: bool,
     /// Whether it is a record of the conversation.
     pub linked: bool,
-    /// An answer of the model.
+    /// An answer of the model, its own or one that it tells of.
     pub answer: Option<Answer<'a>>,
 }
 
@@ -71,14 +71,21 @@ pub(super) fn line<'a>(bytes: &'a [u8], marks: &mut Marks) -> Option<Line<'a>> {
         }
         // What a subagent's message cost may stand in it.
         (b"progress", true) => {
-            let data = fields.value(DATA).unwrap_or_default();
-            !fields.names_characters() && memmem::find(data, b"\"usage\"").is_none()
+            let usage = || memmem::find(fields.value(DATA)?, b"\"usage\"");
+            !fields.names_characters() && usage().is_none()
         }
         (kind, false) => kind != b"cost-state",
         _ => true,
     };
     let whose = Whose::of(&fields);
-    let answers = kind == b"assistant" && linked && fields.object(MESSAGE) == Some(true);
+    let answers = match kind {
+        b"assistant" => linked && fields.object(MESSAGE) == Some(true),
+        // A subagent's message, told again.
+        b"progress" if !silent && fields.is(TOLD_TYPE, b"\"assistant\"") => {
+            fields.object(TOLD_MESSAGE) == Some(true)
+        }
+        _ => false,
+    };
     let answer = if answers { Some(Answer::of(&fields, &whose)?) } else { None };
     let (meta, side) = (fields.is(META, b"true"), fields.is(SIDE, b"true"));
     Some(Line { kind, silent, whose, meta, side, linked, answer })
@@ -157,6 +164,8 @@ const IN_USAGE: u8 = 2;
 const IN_SPLIT: u8 = 3;
 const IN_DETAILS: u8 = 4;
 const IN_ORIGIN: u8 = 5;
+const IN_DATA: u8 = 6;
+const IN_TOLD: u8 = 7;
 
 // Its fields.
 const TYPE: u8 = 0;
@@ -192,8 +201,11 @@ const THINKING: u8 = 29;
 const ITERATIONS: u8 = 30;
 const SERVICE: u8 = 31;
 const SPEED: u8 = 32;
+const TOLD: u8 = 33;
+const TOLD_TYPE: u8 = 34;
+const TOLD_MESSAGE: u8 = 35;
 /// How many of them somebody looks at. Those with higher numbers are only not to come twice.
-const FIELDS: usize = 33;
+const FIELDS: usize = 36;
 
 /// What is asked of a key: all that [`super::wire`] knows, which alone judges of one that comes twice.
 fn asks(part: u8, key: &[u8]) -> Ask {
@@ -201,73 +213,90 @@ fn asks(part: u8, key: &[u8]) -> Ask {
         IN_LINE => match key {
             b"message" => return Ask::Part(MESSAGE, IN_MESSAGE),
             b"forkedFrom" => return Ask::Part(ORIGIN, IN_ORIGIN),
-            b"type" => TYPE,
-            b"subtype" => SUBTYPE,
-            b"uuid" => UUID,
-            b"isMeta" => META,
-            b"data" => DATA,
-            b"isSidechain" => SIDE,
-            b"sessionId" => SESSION,
-            b"cwd" => FOLDER,
-            b"version" => VERSION,
-            b"agentId" => AGENT,
-            b"requestSessionId" => REQUESTER,
-            b"timestamp" => TIMESTAMP,
-            b"isApiErrorMessage" => FAILED,
-            b"truncatedAfterOutput" => TRUNCATED,
-            b"parentUuid" => 33,
-            b"isCompactSummary" => 34,
-            b"content" => 35,
-            b"compactMetadata" => 36,
-            b"replacements" => 37,
-            b"sessctl" => 38,
-            b"leafUuid" => 39,
-            b"lastPrompt" => 40,
-            b"customTitle" => 41,
-            b"aiTitle" => 42,
-            b"summary" => 43,
-            b"messageId" => 44,
-            b"gitBranch" => 45,
-            b"userType" => 46,
-            b"entrypoint" => 47,
-            b"modelUsage" => 48,
-            b"toolUseResult" => 49,
-            _ => return Ask::Any,
+            b"data" => return Ask::Part(DATA, IN_DATA),
+            _ => in_record(key),
+        },
+        IN_DATA if key == b"message" => return Ask::Part(TOLD, IN_TOLD),
+        // A record as well, but another one.
+        IN_TOLD => match key {
+            b"message" => return Ask::Part(TOLD_MESSAGE, IN_MESSAGE),
+            b"type" => Some(TOLD_TYPE),
+            _ => in_record(key).map(|field| field + 64),
         },
         IN_MESSAGE => match key {
             b"usage" => return Ask::Part(USAGE, IN_USAGE),
-            b"id" => ID,
-            b"model" => MODEL,
-            b"stop_reason" => STOP,
-            b"content" => 50,
-            _ => return Ask::Any,
+            b"id" => Some(ID),
+            b"model" => Some(MODEL),
+            b"stop_reason" => Some(STOP),
+            b"content" => Some(56),
+            _ => None,
         },
         IN_USAGE => match key {
             b"cache_creation" => return Ask::Part(SPLIT, IN_SPLIT),
             b"output_tokens_details" => return Ask::Part(DETAILS, IN_DETAILS),
-            b"input_tokens" => INPUT,
-            b"output_tokens" => OUTPUT,
-            b"cache_creation_input_tokens" => CACHE_WRITE,
-            b"cache_read_input_tokens" => CACHE_READ,
-            b"iterations" => ITERATIONS,
-            b"service_tier" => SERVICE,
-            b"speed" => SPEED,
-            b"type" => 51,
-            b"model" => 52,
-            _ => return Ask::Any,
+            b"input_tokens" => Some(INPUT),
+            b"output_tokens" => Some(OUTPUT),
+            b"cache_creation_input_tokens" => Some(CACHE_WRITE),
+            b"cache_read_input_tokens" => Some(CACHE_READ),
+            b"iterations" => Some(ITERATIONS),
+            b"service_tier" => Some(SERVICE),
+            b"speed" => Some(SPEED),
+            b"type" => Some(36),
+            b"model" => Some(37),
+            _ => None,
         },
         IN_SPLIT => match key {
-            b"ephemeral_5m_input_tokens" => CACHE_WRITE_5M,
-            b"ephemeral_1h_input_tokens" => CACHE_WRITE_1H,
-            _ => return Ask::Any,
+            b"ephemeral_5m_input_tokens" => Some(CACHE_WRITE_5M),
+            b"ephemeral_1h_input_tokens" => Some(CACHE_WRITE_1H),
+            _ => None,
         },
-        IN_DETAILS if key == b"thinking_tokens" => THINKING,
+        IN_DETAILS => (key == b"thinking_tokens").then_some(THINKING),
         IN_ORIGIN => match key {
-            b"sessionId" => ORIGIN_SESSION,
-            b"messageUuid" => 53,
-            _ => return Ask::Any,
+            b"sessionId" => Some(ORIGIN_SESSION),
+            b"messageUuid" => Some(38),
+            _ => None,
         },
-        _ => return Ask::Any,
+        _ => None,
     };
-    Ask::Field(field)
+    field.map_or(Ask::Any, Ask::Field)
+}
+
+/// The fields of a record, but for those that may hold others.
+fn in_record(key: &[u8]) -> Option<u8> {
+    Some(match key {
+        b"type" => TYPE,
+        b"subtype" => SUBTYPE,
+        b"uuid" => UUID,
+        b"isMeta" => META,
+        b"isSidechain" => SIDE,
+        b"sessionId" => SESSION,
+        b"cwd" => FOLDER,
+        b"version" => VERSION,
+        b"agentId" => AGENT,
+        b"requestSessionId" => REQUESTER,
+        b"timestamp" => TIMESTAMP,
+        b"isApiErrorMessage" => FAILED,
+        b"truncatedAfterOutput" => TRUNCATED,
+        b"parentUuid" => 39,
+        b"isCompactSummary" => 40,
+        b"content" => 41,
+        b"compactMetadata" => 42,
+        b"replacements" => 43,
+        b"sessctl" => 44,
+        b"leafUuid" => 45,
+        b"lastPrompt" => 46,
+        b"customTitle" => 47,
+        b"aiTitle" => 48,
+        b"summary" => 49,
+        b"messageId" => 50,
+        b"gitBranch" => 51,
+        b"userType" => 52,
+        b"entrypoint" => 53,
+        b"modelUsage" => 54,
+        b"toolUseResult" => 55,
+        // Where a record is told, these are not asked for more closely.
+        b"forkedFrom" => ORIGIN,
+        b"data" => DATA,
+        _ => return None,
+    })
 }

@@ -100,7 +100,12 @@ impl Reader for ClaudeReader {
             return Ok(());
         }
         if known && let Some(answer) = quick.answer {
-            self.answered(line, quick.side, answer, facts);
+            let told = quick.kind == b"progress";
+            match (told, self.is_beside(quick.side)) {
+                (true, true) => {} // The client walks past it, and the subagent's own log has it.
+                (true, false) | (false, true) => answer.bill.spend(line, Some("subagent"), facts),
+                (false, false) => self.answered(line, answer, facts),
+            }
             return Ok(());
         }
         let before = (!known).then(|| self.whose(facts));
@@ -156,11 +161,8 @@ impl ClaudeReader {
     }
 
     /// What a ledger keeps of an answer whose session is known.
-    fn answered(&mut self, line: Line<'_>, side: bool, answer: Answer<'_>, facts: &mut Facts) {
+    fn answered(&mut self, line: Line<'_>, answer: Answer<'_>, facts: &mut Facts) {
         let Answer { bill, failed, truncated } = answer;
-        if self.is_beside(side) {
-            return bill.spend(line, Some("subagent"), facts);
-        }
         self.watch(bill.own_key(), truncated, facts);
         // An error is shown to the user, never sent.
         if !failed {

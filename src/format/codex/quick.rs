@@ -2,10 +2,15 @@
 //!
 //! What is not read here is read by the structs of [`super::wire`], which say what a line means.
 
+use std::cell::RefCell;
+
 use memchr::memmem;
 
 use super::wire::{self, Counts, Info, Response, Shape};
-use crate::format::scan::{Marks, Scan, once};
+use crate::format::{
+    json::Count,
+    scan::{Ask, Fields, Forms, Marks, Places},
+};
 
 /// A line of which no more is to be known than stands here.
 pub(super) struct Line<'a> {
@@ -55,24 +60,23 @@ pub(super) struct Wanted {
     pub path: bool,
 }
 
+thread_local! {
+    /// Forms are the same in all rollouts; for a ledger all lines are asked the same.
+    static FORMS: RefCell<Forms> = const { RefCell::new(Forms::new()) };
+}
+
 /// The line, if it is one of those that can be read like this.
 pub(super) fn line<'a>(bytes: &'a [u8], wanted: Wanted, marks: &mut Marks) -> Option<Line<'a>> {
-    let mut scan = Scan::of(bytes, marks);
-    let (mut timestamp, mut ordinal, mut kind, mut payload) = (None, None, None, None);
-    scan.object(|scan, key| {
-        let fresh = match key {
-            b"timestamp" => timestamp.replace(scan.word()??).is_none(),
-            b"ordinal" => ordinal.replace(u32::try_from(scan.whole_number()??).ok()?).is_none(),
-            b"type" => kind.replace(scan.word()??).is_none(),
-            b"payload" => payload.replace(Payload::read(scan, wanted)?).is_none(),
-            _ => scan.value().is_some(),
-        };
-        fresh.then_some(())
-    })?;
-    if !scan.ends() {
-        return None;
-    }
-    let (timestamp, kind, payload) = (timestamp?, kind?, payload?);
+    let mut places: Places<FIELDS> = [(0, 0); FIELDS];
+    let asks = |part, key: &[u8]| asks(part, key, wanted);
+    let fields = if wanted.path {
+        Fields::read(bytes, marks, None, &mut places, asks)?
+    } else {
+        FORMS.with_borrow_mut(|forms| Fields::read(bytes, marks, Some(forms), &mut places, asks))?
+    };
+    let (timestamp, kind) = (fields.word(TIMESTAMP)??, fields.word(TYPE)??);
+    let ordinal = fields.whole_number(ORDINAL)?.map(u32::try_from).transpose().ok()?;
+    let payload = Payload::of(&fields)?;
     let states = match kind {
         b"response_item" => payload.item(wanted)?,
         b"event_msg" => payload.event(wanted)?,
@@ -82,12 +86,11 @@ pub(super) fn line<'a>(bytes: &'a [u8], wanted: Wanted, marks: &mut Marks) -> Op
         b"world_state" | b"inter_agent_communication_metadata" => States::Nothing,
         _ => return None,
     };
-    let names_characters = scan.names_characters();
+    let names_characters = fields.names_characters();
     Some(Line { timestamp, ordinal, kind, states, names_characters })
 }
 
 /// The values of [`wire::Payload`] that such a line needs.
-#[derive(Default)]
 struct Payload<'a> {
     whole: &'a [u8],
     kind: Option<&'a [u8]>,
@@ -108,110 +111,130 @@ pub(super) fn text(word: Option<&[u8]>) -> Option<&str> {
     word.and_then(|word| std::str::from_utf8(word).ok())
 }
 
-fn counts(scan: &mut Scan<'_, '_>) -> Option<Option<Counts>> {
-    if scan.is_null()? {
-        return Some(None);
-    }
-    let (mut counts, mut seen) = (Counts::default(), 0);
-    scan.object(|scan, key| {
-        let (bit, field) = match key {
-            b"input_tokens" => (0, &mut counts.input_tokens),
-            b"cached_input_tokens" => (1, &mut counts.cached_input_tokens),
-            b"cache_write_input_tokens" => (2, &mut counts.cache_write_input_tokens),
-            b"output_tokens" => (3, &mut counts.output_tokens),
-            b"reasoning_output_tokens" => (4, &mut counts.reasoning_output_tokens),
-            _ => return scan.value().map(|_| ()),
+// Parts of a line, the first of which is all of it.
+const IN_LINE: u8 = 0;
+const IN_PAYLOAD: u8 = 1;
+const IN_INFO: u8 = 2;
+const IN_TOTAL: u8 = 3;
+const IN_LAST: u8 = 4;
+const IN_USAGE: u8 = 5;
+
+// Its fields.
+const TIMESTAMP: u8 = 0;
+const ORDINAL: u8 = 1;
+const TYPE: u8 = 2;
+const PAYLOAD: u8 = 3;
+const KIND: u8 = 4;
+const ID: u8 = 5;
+const ROLE: u8 = 6;
+const CALL: u8 = 7;
+const CONTENT: u8 = 8;
+const TURN: u8 = 9;
+const THREAD: u8 = 10;
+const RESPONSE: u8 = 11;
+const MODEL: u8 = 12;
+const INFO: u8 = 13;
+const USAGE: u8 = 14;
+const TOTAL: u8 = 15;
+const LAST: u8 = 16;
+/// From here on the counters of each of these.
+const TOTAL_COUNTS: u8 = 17;
+const LAST_COUNTS: u8 = 22;
+const USAGE_COUNTS: u8 = 27;
+/// How many of them somebody looks at. Those with higher numbers are only not to come twice.
+const FIELDS: usize = 32;
+
+/// What is asked of a key.
+fn asks(part: u8, key: &[u8], wanted: Wanted) -> Ask {
+    let counts = |first: u8| {
+        let nth = match key {
+            b"input_tokens" => 0,
+            b"cached_input_tokens" => 1,
+            b"cache_write_input_tokens" => 2,
+            b"output_tokens" => 3,
+            b"reasoning_output_tokens" => 4,
+            _ => return Ask::Any,
         };
-        *field = scan.count()?;
-        once(&mut seen, bit)
-    })?;
-    Some(Some(counts))
+        Ask::Field(first + nth)
+    };
+    match part {
+        IN_LINE => match key {
+            b"timestamp" => Ask::Field(TIMESTAMP),
+            b"ordinal" => Ask::Field(ORDINAL),
+            b"type" => Ask::Field(TYPE),
+            b"payload" => Ask::Part(PAYLOAD, IN_PAYLOAD),
+            _ => Ask::Any,
+        },
+        IN_PAYLOAD => match key {
+            b"type" => Ask::Field(KIND),
+            b"id" => Ask::Field(ID),
+            b"role" => Ask::Field(ROLE),
+            b"call_id" => Ask::Field(CALL),
+            b"content" => Ask::Field(CONTENT),
+            b"turn_id" => Ask::Field(TURN),
+            b"thread_id" => Ask::Field(THREAD),
+            b"response_id" => Ask::Field(RESPONSE),
+            b"model" => Ask::Field(MODEL),
+            b"info" if wanted.usages => Ask::Part(INFO, IN_INFO),
+            b"usage" if wanted.usages => Ask::Part(USAGE, IN_USAGE),
+            b"info" => Ask::Field(32),
+            b"usage" => Ask::Field(33),
+            b"message" => Ask::Field(34),
+            b"sandbox_policy" if !wanted.path => Ask::Field(35),
+            // Whatever has these states more than is read here.
+            b"num_turns"
+            | b"thread_settings"
+            | b"replacement_history"
+            | b"sandbox_policy"
+            | b"compaction_response_id" => Ask::Closer,
+            _ => Ask::Any,
+        },
+        IN_INFO => match key {
+            b"total_token_usage" => Ask::Part(TOTAL, IN_TOTAL),
+            b"last_token_usage" => Ask::Part(LAST, IN_LAST),
+            _ => Ask::Any,
+        },
+        IN_TOTAL => counts(TOTAL_COUNTS),
+        IN_LAST => counts(LAST_COUNTS),
+        _ => counts(USAGE_COUNTS),
+    }
 }
 
-fn info(scan: &mut Scan<'_, '_>) -> Option<Option<Info>> {
-    if scan.is_null()? {
-        return Some(None);
-    }
-    let (mut info, mut seen) = (Info::default(), 0);
-    scan.object(|scan, key| {
-        let (bit, field) = match key {
-            b"total_token_usage" => (0, &mut info.total_token_usage),
-            b"last_token_usage" => (1, &mut info.last_token_usage),
-            _ => return scan.value().map(|_| ()),
-        };
-        *field = counts(scan)?;
-        once(&mut seen, bit)
-    })?;
-    Some(Some(info))
+/// The counters in an object, if it is there; nothing where it is something else.
+fn counts(fields: &Fields<'_, '_>, whole: u8, first: u8) -> Option<Option<Counts>> {
+    let count = |nth: u8| Count(fields.count(first + nth));
+    let counts = || Counts {
+        input_tokens: count(0),
+        cached_input_tokens: count(1),
+        cache_write_input_tokens: count(2),
+        output_tokens: count(3),
+        reasoning_output_tokens: count(4),
+    };
+    Some(fields.object(whole)?.then(counts))
 }
 
 impl<'a> Payload<'a> {
-    fn read(scan: &mut Scan<'a, '_>, wanted: Wanted) -> Option<Self> {
-        let mut payload = Self::default();
-        let mut seen = 0; // a key that comes twice is not for us to judge
-        let start = scan.rest();
-        scan.object(|scan, key| {
-            let bit = match key {
-                b"type" => {
-                    payload.kind = scan.word()?;
-                    0
-                }
-                b"id" => {
-                    payload.id = scan.word()?;
-                    1
-                }
-                b"role" => {
-                    payload.role = scan.word()?;
-                    2
-                }
-                b"call_id" => {
-                    payload.call = scan.word()?;
-                    3
-                }
-                b"content" => {
-                    payload.content = Some(scan.value()?).filter(|value| value != b"null");
-                    4
-                }
-                b"turn_id" => {
-                    payload.turn = scan.word()?;
-                    5
-                }
-                b"thread_id" => {
-                    payload.thread = scan.word()?;
-                    6
-                }
-                b"response_id" => {
-                    payload.response = scan.word()?;
-                    7
-                }
-                b"model" => {
-                    payload.model = scan.word()?;
-                    8
-                }
-                b"message" => scan.value().map(|_| 9)?,
-                b"info" if !wanted.usages => scan.value().map(|_| 10)?,
-                b"usage" if !wanted.usages => scan.value().map(|_| 11)?,
-                b"info" => {
-                    payload.info = info(scan)?;
-                    10
-                }
-                b"usage" => {
-                    payload.usage = counts(scan)?;
-                    11
-                }
-                b"sandbox_policy" if !wanted.path => scan.value().map(|_| 12)?,
-                // Whatever has these states more than is read here.
-                b"num_turns"
-                | b"thread_settings"
-                | b"replacement_history"
-                | b"sandbox_policy"
-                | b"compaction_response_id" => return None,
-                _ => return scan.value().map(|_| ()),
-            };
-            once(&mut seen, bit)
-        })?;
-        payload.whole = &start[..start.len() - scan.rest().len()];
-        Some(payload)
+    fn of(fields: &Fields<'a, '_>) -> Option<Self> {
+        let info = if fields.object(INFO)? {
+            let total_token_usage = counts(fields, TOTAL, TOTAL_COUNTS)?;
+            Some(Info { total_token_usage, last_token_usage: counts(fields, LAST, LAST_COUNTS)? })
+        } else {
+            None
+        };
+        Some(Self {
+            whole: fields.value(PAYLOAD).filter(|value| value.starts_with(b"{"))?,
+            kind: fields.word(KIND)?,
+            id: fields.word(ID)?,
+            role: fields.word(ROLE)?,
+            call: fields.word(CALL)?,
+            turn: fields.word(TURN)?,
+            thread: fields.word(THREAD)?,
+            response: fields.word(RESPONSE)?,
+            model: fields.word(MODEL)?,
+            content: fields.value(CONTENT),
+            info,
+            usage: counts(fields, USAGE, USAGE_COUNTS)?,
+        })
     }
 
     fn may_be_ours(&self) -> bool {

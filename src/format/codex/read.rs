@@ -205,7 +205,7 @@ impl CodexReader {
         let text = |text: &Option<Text<'_>>| text.as_ref().map(Text::owned);
         let (subagent, spawner) = meta.spawned();
         let errand = meta.errand();
-        let created = meta.timestamp.as_ref().and_then(|time| json::moment(time));
+        let created = meta.timestamp.as_ref().and_then(json::moment);
         let id = text(&meta.id).unwrap_or_default();
         let parent =
             text(&meta.forked_from_id).or(spawner).or_else(|| text(&meta.parent_thread_id));
@@ -248,7 +248,7 @@ impl CodexReader {
             return Ok(());
         }
         facts.state(number, Fact::Joined(known));
-        let began = meta.timestamp.and_then(|time| json::moment(time));
+        let began = meta.timestamp.and_then(json::moment);
         let began = millis_of(&id.0).or(began.map(|began| began.timestamp_millis()));
         self.tally.makers.push((id.0.as_ref().into(), began));
         // 0.80 leaves no other mark of the parent.

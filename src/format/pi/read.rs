@@ -107,7 +107,7 @@ impl PiReader {
         entry: &wire::Entry<'_>,
         facts: &mut Facts,
     ) -> Result<Id, Fault> {
-        let at = entry.timestamp.as_ref().and_then(|text| json::moment(text));
+        let at = entry.timestamp.as_ref().and_then(json::moment);
         let id = self.link(line, entry, at, facts)?;
         if let Some(time) = at {
             facts.time(json::index(line), time.timestamp_millis());
@@ -394,7 +394,7 @@ pub(in crate::format) fn tokens(usage: &wire::Usage<'_>) -> Tokens {
 
 /// Whether an entry is older than the session it stands in, and so a copy.
 fn inherited(entry: &wire::Entry<'_>, facts: &Facts) -> bool {
-    is_older(entry.timestamp.as_ref().and_then(|text| json::moment(text)), facts)
+    is_older(entry.timestamp.as_ref().and_then(json::moment), facts)
 }
 
 /// Whether a time is before the beginning of the session, if that came from another one.
@@ -430,7 +430,7 @@ fn read_header(line: Line<'_>, facts: &mut Facts) -> Result<(), Fault> {
         cwd: header.cwd.map(owned),
         parent: header.parent_session.or(header.branched_from).map(owned),
         preset: None,
-        created: header.timestamp.and_then(|text| json::moment(text)),
+        created: header.timestamp.and_then(json::moment),
         seed_length: None,
         subagent: false,
         errand: None,

@@ -128,7 +128,7 @@ impl PrimeReader {
                 own.cost = paid.map(|paid| paid.saturating_sub(answer.children.1));
             }
         }
-        let at = told.timestamp.as_ref().and_then(|text| json::moment(text));
+        let at = told.timestamp.as_ref().and_then(json::moment);
         let inherited = read::is_older(at, facts);
         let kind = facts.word("subagent");
         facts.spend(Usage {

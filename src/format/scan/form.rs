@@ -7,7 +7,7 @@
 
 use std::{cell::Cell, ops::Range};
 
-use super::{Marks, Scan, once, skip::Skip};
+use super::{Marks, Scan, skip::Skip};
 use crate::format::json::{Count, Raw};
 
 /// What a reader asks of the value of a key.
@@ -102,16 +102,26 @@ impl<'a, 'm> Fields<'a, 'm> {
         }
     }
 
+    /// A whole number, or nothing where there is none; `None` needs a closer look.
+    #[must_use]
+    pub fn whole_number(&self, field: u8) -> Option<Option<u64>> {
+        let Some(value) = self.value(field) else { return Some(None) };
+        // As many digits as any number of that length needs.
+        let few = (value.len() < 20).then_some(0);
+        let number = value.iter().try_fold(few?, |number, digit| {
+            digit.is_ascii_digit().then(|| number * 10 + u64::from(digit - b'0'))
+        });
+        number.map(Some)
+    }
+
     /// A token counter; zero where it is missing.
     #[must_use]
     pub fn count(&self, field: u8) -> u64 {
-        let Some(value) = self.value(field) else { return 0 };
-        let digits = value.len() < 19;
-        let number = value.iter().try_fold(0, |number, digit| {
-            (digits && digit.is_ascii_digit()).then(|| number * 10 + u64::from(digit - b'0'))
-        });
-        let unusual = || Count::of(std::str::from_utf8(value).ok().map(Raw::scanned)).0;
-        number.unwrap_or_else(unusual)
+        let unusual = || self.value(field).and_then(|value| std::str::from_utf8(value).ok());
+        match self.whole_number(field) {
+            Some(number) => number.unwrap_or(0),
+            None => Count::of(unusual().map(Raw::scanned)).0,
+        }
     }
 
     /// Whether a character is named by its number somewhere in the line.
@@ -125,7 +135,7 @@ impl<'a, 'm> Fields<'a, 'm> {
 fn walk(
     scan: &mut Scan<'_, '_>,
     part: u8,
-    seen: &mut u64,
+    seen: &mut u128,
     places: &mut [Place],
     asks: &impl Fn(u8, &[u8]) -> Ask,
 ) -> Option<()> {
@@ -136,7 +146,8 @@ fn walk(
             Ask::Part(field, inner) => (field, Some(inner)),
             Ask::Closer => return None,
         };
-        once(seen, field)?;
+        let bit = 1_u128.checked_shl(field.into())?;
+        (*seen & bit == 0).then(|| *seen |= bit)?;
         let start = scan.at();
         match inner {
             Some(inner) if scan.begins(b'{') => walk(scan, inner, seen, places, asks)?,
@@ -292,19 +303,25 @@ impl Forms {
         self.trust = self.trust.saturating_sub(LESSON);
         let (mut seen, bytes) = (Seen::default(), scan.bytes);
         scan.again();
-        if seen.read(scan, Some(0), asks).is_none() || seen.stretches(bytes) > MOST {
+        if seen.read(scan, Some(0), asks).is_none() {
+            return;
+        }
+        let size: usize = seen.stretches(bytes).map(<[u8]>::len).sum();
+        // A key that is written in an unusual way is for a closer look.
+        if size > MOST || seen.stretches(bytes).any(|text| text.contains(&b'\\')) {
             return;
         }
         if self.stretches.len() > STRETCHES {
-            (self.text.clear(), self.stretches.clear());
+            self.text.clear();
+            self.stretches.clear();
             self.begin = Next::default();
         }
-        let (mut from, mut before) = (0, None);
-        for (place, leaf) in &seen.leaves {
-            before = Some(self.add(before, &bytes[from..place.start], Some(*leaf)));
-            from = place.end;
+        let leaves = seen.leaves.iter().map(|(_, leaf)| Some(*leaf)).chain([None]);
+        let mut last = None;
+        for (text, leaf) in seen.stretches(bytes).zip(leaves) {
+            last = Some(self.add(last, text, leaf));
         }
-        let last = self.add(before, &bytes[from..], None);
+        let Some(last) = last else { return };
         self.stretches[last].fields = seen.spots(kept);
     }
 
@@ -375,9 +392,11 @@ impl Seen {
         }
     }
 
-    /// How many bytes are neither words nor numbers.
-    fn stretches(&self, bytes: &[u8]) -> usize {
-        bytes.len() - self.leaves.iter().map(|(place, _)| place.len()).sum::<usize>()
+    /// What stands before, between and behind the words and numbers.
+    fn stretches<'a>(&self, bytes: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
+        let starts = std::iter::once(0).chain(self.leaves.iter().map(|(place, _)| place.end));
+        let ends = self.leaves.iter().map(|(place, _)| place.start).chain([bytes.len()]);
+        starts.zip(ends).map(|(start, end)| &bytes[start..end])
     }
 
     /// The fields below `kept` by the stretches that they begin and end in.
@@ -390,5 +409,119 @@ impl Seen {
         };
         let fields = self.fields.iter().filter(|(field, _)| usize::from(*field) < kept);
         fields.map(|(field, place)| (*field, spot(place.start), spot(place.end))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::{prelude::*, sample::select};
+
+    use super::*;
+
+    const KEYS: [&str; 9] = ["type", "role", "id", "n", "list", "inner", "deep", "none", "k\\n"];
+
+    /// Every key but one is asked for, in three parts.
+    fn asks(part: u8, key: &[u8]) -> Ask {
+        match KEYS.iter().position(|known| known.as_bytes() == key) {
+            Some(5) if part < 2 => Ask::Part(part * 10 + 5, part + 1),
+            Some(7) => Ask::Any,
+            Some(nth) if part < 3 => Ask::Field(part * 10 + u8::try_from(nth).unwrap()),
+            _ => Ask::Any,
+        }
+    }
+
+    fn read(text: &[u8], forms: Option<&mut Forms>) -> Option<Places<30>> {
+        let mut places = [(0, 0); 30];
+        Fields::read(text, &mut Marks::default(), forms, &mut places, asks)?;
+        Some(places)
+    }
+
+    fn value() -> impl Strategy<Value = String> {
+        let leaf = prop_oneof![
+            Just("null".to_owned()),
+            Just("true".to_owned()),
+            Just("[]".to_owned()),
+            Just(r#""""#.to_owned()),
+            Just(r#""\"""#.to_owned()),
+            Just(r#""\u00e9""#.to_owned()),
+            (-3..300_i32).prop_map(|number| number.to_string()),
+            Just("1.5e3".to_owned()),
+            select(&["text", "user", "a\\\\", "é"][..]).prop_map(|word| format!("{word:?}")),
+            "[a-z,:{}]{0,70}".prop_map(|word| format!("\"{word}\"")),
+        ];
+        leaf.prop_recursive(3, 12, 4, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4)
+                    .prop_map(|values| format!("[{}]", values.join(","))),
+                prop::collection::vec((select(&KEYS[..]), inner), 0..4)
+                    .prop_map(|fields| object(&fields)),
+            ]
+        })
+    }
+
+    fn object(fields: &[(&str, String)]) -> String {
+        let fields = fields.iter().map(|(key, value)| format!("\"{key}\":{value}"));
+        format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
+    }
+
+    fn line() -> impl Strategy<Value = String> {
+        prop::collection::vec((select(&KEYS[..]), value()), 0..6).prop_map(|fields| object(&fields))
+    }
+
+    proptest! {
+        #[test]
+        fn what_fits_a_form_is_what_is_walked_through(
+            lines in prop::collection::vec(line(), 1..12),
+            edits in prop::collection::vec((0..12_usize, any::<usize>(), select(&br#""\{}[],:0a19- "#[..])), 0..24),
+        ) {
+            let mut forms = Forms::new();
+            for line in &lines {
+                prop_assert_eq!(read(line.as_bytes(), Some(&mut forms)), read(line.as_bytes(), None));
+                prop_assert_eq!(read(line.as_bytes(), Some(&mut forms)), read(line.as_bytes(), None));
+            }
+            for (nth, at, byte) in edits {
+                let mut line = lines[nth % lines.len()].clone().into_bytes();
+                let at = at % line.len();
+                line[at] = byte;
+                let known = read(&line, Some(&mut forms));
+                prop_assert_eq!(known, read(&line, None), "{}", String::from_utf8_lossy(&line));
+            }
+        }
+    }
+
+    /// How many lines in a row are found by a form that are made of those words.
+    fn fitting(forms: &mut Forms, lines: &[String]) -> usize {
+        let mut marks = Marks::default();
+        let fits = lines.iter().filter(|line| {
+            let scan = Scan::of(line.as_bytes(), &mut marks);
+            forms.fit(scan.over(), &mut [(0, 0); 30])
+        });
+        fits.count()
+    }
+
+    #[test]
+    fn a_form_is_learnt_once_and_what_has_no_form_is_not_asked_for_ever() {
+        let mut forms = Forms::new();
+        let lines: Vec<String> = (0..50)
+            .map(|n| {
+                format!(r#"{{"type":"text","id":"{n:x}","inner":{{"n":{n},"list":["{n}"]}}}}"#)
+            })
+            .collect();
+        assert!(read(lines[0].as_bytes(), Some(&mut forms)).is_some());
+        assert_eq!(fitting(&mut forms, &lines), lines.len());
+        // Another kind is another form.
+        let other = lines[1].replace("text", "user");
+        assert_eq!(fitting(&mut forms, std::slice::from_ref(&other)), 0);
+
+        let ever_new: Vec<String> = (0..9000).map(|n| format!(r#"{{"k{n}":"{n}"}}"#)).collect();
+        for line in &ever_new {
+            assert!(read(line.as_bytes(), Some(&mut forms)).is_some());
+        }
+        assert!(forms.trust < LESSON && forms.stretches.len() <= STRETCHES + LEAVES + 1);
+        // When lines come that are alike, they are found again.
+        for line in lines.iter().cycle().take(400) {
+            assert!(read(line.as_bytes(), Some(&mut forms)).is_some());
+        }
+        assert_eq!(fitting(&mut forms, &lines), lines.len());
     }
 }
