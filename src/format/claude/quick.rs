@@ -79,10 +79,10 @@ pub(super) fn line<'a>(bytes: &'a [u8], marks: &mut Marks) -> Option<Line<'a>> {
     };
     let whose = Whose::of(&fields);
     let answers = match kind {
-        b"assistant" => linked && fields.object(MESSAGE) == Some(true),
+        b"assistant" => linked && fields.has(MESSAGE),
         // A subagent's message, told again.
         b"progress" if !silent && fields.is(TOLD_TYPE, b"\"assistant\"") => {
-            fields.object(TOLD_MESSAGE) == Some(true)
+            fields.has(TOLD_MESSAGE)
         }
         _ => false,
     };
@@ -94,9 +94,6 @@ pub(super) fn line<'a>(bytes: &'a [u8], marks: &mut Marks) -> Option<Line<'a>> {
 impl<'a> Answer<'a> {
     /// The answer of a line; nothing where that takes a closer look.
     fn of(fields: &Fields<'a, '_>, whose: &Whose<'a>) -> Option<Self> {
-        for object in [USAGE, SPLIT, DETAILS] {
-            fields.object(object)?;
-        }
         let timestamp = fields.word(TIMESTAMP)?;
         let counters = Counters {
             input: fields.count(INPUT),
@@ -214,6 +211,10 @@ fn asks(part: u8, key: &[u8]) -> Ask {
             b"message" => return Ask::Part(MESSAGE, IN_MESSAGE),
             b"forkedFrom" => return Ask::Part(ORIGIN, IN_ORIGIN),
             b"data" => return Ask::Part(DATA, IN_DATA),
+            b"type" => return Ask::Word(TYPE),
+            b"subtype" => return Ask::Word(SUBTYPE),
+            b"uuid" => return Ask::Word(UUID),
+            b"timestamp" => return Ask::Word(TIMESTAMP),
             _ => in_record(key),
         },
         IN_DATA if key == b"message" => return Ask::Part(TOLD, IN_TOLD),
@@ -225,9 +226,9 @@ fn asks(part: u8, key: &[u8]) -> Ask {
         },
         IN_MESSAGE => match key {
             b"usage" => return Ask::Part(USAGE, IN_USAGE),
-            b"id" => Some(ID),
-            b"model" => Some(MODEL),
-            b"stop_reason" => Some(STOP),
+            b"id" => return Ask::Word(ID),
+            b"model" => return Ask::Word(MODEL),
+            b"stop_reason" => return Ask::Word(STOP),
             b"content" => Some(56),
             _ => None,
         },
@@ -239,8 +240,8 @@ fn asks(part: u8, key: &[u8]) -> Ask {
             b"cache_creation_input_tokens" => Some(CACHE_WRITE),
             b"cache_read_input_tokens" => Some(CACHE_READ),
             b"iterations" => Some(ITERATIONS),
-            b"service_tier" => Some(SERVICE),
-            b"speed" => Some(SPEED),
+            b"service_tier" => return Ask::Word(SERVICE),
+            b"speed" => return Ask::Word(SPEED),
             b"type" => Some(36),
             b"model" => Some(37),
             _ => None,

@@ -74,36 +74,27 @@ pub(super) fn line<'a>(bytes: &'a [u8], wanted: Wanted, marks: &mut Marks) -> Op
     } else {
         FORMS.with_borrow_mut(|forms| Fields::read(bytes, marks, Some(forms), &mut places, asks))?
     };
+    if fields.names_characters() {
+        // Half a character makes a line that the client cannot read, also where nobody looks.
+        WORDS.iter().try_for_each(|word| fields.word(*word).map(drop))?;
+    }
     let (timestamp, kind) = (fields.word(TIMESTAMP)??, fields.word(TYPE)??);
     let ordinal = fields.whole_number(ORDINAL)?.map(u32::try_from).transpose().ok()?;
-    let payload = Payload::of(&fields)?;
+    let whole = fields.value(PAYLOAD)?;
     let states = match kind {
-        b"response_item" => payload.item(wanted)?,
-        b"event_msg" => payload.event(wanted)?,
+        b"response_item" => item(&fields, whole, wanted)?,
+        b"event_msg" => event(&fields, wanted)?,
         b"token_usage_record" if !wanted.usages => States::Nothing,
-        b"token_usage_record" => States::Paid(payload.response()),
-        b"turn_context" if !wanted.path => payload.context(),
+        b"token_usage_record" => States::Paid(response(&fields)?),
+        b"turn_context" if !wanted.path => match fields.word(MODEL)? {
+            Some(model) => States::Model(fields.word(TURN)?, model),
+            None => States::Nothing,
+        },
         b"world_state" | b"inter_agent_communication_metadata" => States::Nothing,
         _ => return None,
     };
     let names_characters = fields.names_characters();
     Some(Line { timestamp, ordinal, kind, states, names_characters })
-}
-
-/// The values of [`wire::Payload`] that such a line needs.
-struct Payload<'a> {
-    whole: &'a [u8],
-    kind: Option<&'a [u8]>,
-    id: Option<&'a [u8]>,
-    role: Option<&'a [u8]>,
-    call: Option<&'a [u8]>,
-    turn: Option<&'a [u8]>,
-    thread: Option<&'a [u8]>,
-    response: Option<&'a [u8]>,
-    model: Option<&'a [u8]>,
-    content: Option<&'a [u8]>,
-    info: Option<Info>,
-    usage: Option<Counts>,
 }
 
 /// A word of a line, which is text.
@@ -141,6 +132,8 @@ const LAST: u8 = 16;
 const TOTAL_COUNTS: u8 = 17;
 const LAST_COUNTS: u8 = 22;
 const USAGE_COUNTS: u8 = 27;
+/// Those that are text.
+const WORDS: [u8; 10] = [TIMESTAMP, TYPE, KIND, ID, ROLE, CALL, TURN, THREAD, RESPONSE, MODEL];
 /// How many of them somebody looks at. Those with higher numbers are only not to come twice.
 const FIELDS: usize = 32;
 
@@ -159,22 +152,22 @@ fn asks(part: u8, key: &[u8], wanted: Wanted) -> Ask {
     };
     match part {
         IN_LINE => match key {
-            b"timestamp" => Ask::Field(TIMESTAMP),
+            b"timestamp" => Ask::Word(TIMESTAMP),
             b"ordinal" => Ask::Field(ORDINAL),
-            b"type" => Ask::Field(TYPE),
+            b"type" => Ask::Word(TYPE),
             b"payload" => Ask::Part(PAYLOAD, IN_PAYLOAD),
             _ => Ask::Any,
         },
         IN_PAYLOAD => match key {
-            b"type" => Ask::Field(KIND),
-            b"id" => Ask::Field(ID),
-            b"role" => Ask::Field(ROLE),
-            b"call_id" => Ask::Field(CALL),
+            b"type" => Ask::Word(KIND),
+            b"id" => Ask::Word(ID),
+            b"role" => Ask::Word(ROLE),
+            b"call_id" => Ask::Word(CALL),
             b"content" => Ask::Field(CONTENT),
-            b"turn_id" => Ask::Field(TURN),
-            b"thread_id" => Ask::Field(THREAD),
-            b"response_id" => Ask::Field(RESPONSE),
-            b"model" => Ask::Field(MODEL),
+            b"turn_id" => Ask::Word(TURN),
+            b"thread_id" => Ask::Word(THREAD),
+            b"response_id" => Ask::Word(RESPONSE),
+            b"model" => Ask::Word(MODEL),
             b"info" if wanted.usages => Ask::Part(INFO, IN_INFO),
             b"usage" if wanted.usages => Ask::Part(USAGE, IN_USAGE),
             b"info" => Ask::Field(32),
@@ -200,79 +193,54 @@ fn asks(part: u8, key: &[u8], wanted: Wanted) -> Ask {
     }
 }
 
-/// The counters in an object, if it is there; nothing where it is something else.
-fn counts(fields: &Fields<'_, '_>, whole: u8, first: u8) -> Option<Option<Counts>> {
+/// The counters in an object, if there is one.
+fn counts(fields: &Fields<'_, '_>, whole: u8, first: u8) -> Option<Counts> {
     let count = |nth: u8| Count(fields.count(first + nth));
-    let counts = || Counts {
+    fields.has(whole).then(|| Counts {
         input_tokens: count(0),
         cached_input_tokens: count(1),
         cache_write_input_tokens: count(2),
         output_tokens: count(3),
         reasoning_output_tokens: count(4),
-    };
-    Some(fields.object(whole)?.then(counts))
+    })
 }
 
-impl<'a> Payload<'a> {
-    fn of(fields: &Fields<'a, '_>) -> Option<Self> {
-        let info = if fields.object(INFO)? {
-            let total_token_usage = counts(fields, TOTAL, TOTAL_COUNTS)?;
-            Some(Info { total_token_usage, last_token_usage: counts(fields, LAST, LAST_COUNTS)? })
-        } else {
-            None
-        };
-        Some(Self {
-            whole: fields.value(PAYLOAD).filter(|value| value.starts_with(b"{"))?,
-            kind: fields.word(KIND)?,
-            id: fields.word(ID)?,
-            role: fields.word(ROLE)?,
-            call: fields.word(CALL)?,
-            turn: fields.word(TURN)?,
-            thread: fields.word(THREAD)?,
-            response: fields.word(RESPONSE)?,
-            model: fields.word(MODEL)?,
-            content: fields.value(CONTENT),
-            info,
-            usage: counts(fields, USAGE, USAGE_COUNTS)?,
-        })
+/// What an item states.
+fn item<'a>(fields: &Fields<'a, '_>, whole: &'a [u8], wanted: Wanted) -> Option<States<'a>> {
+    let (role, id) = (fields.word(ROLE)?, fields.word(ID)?);
+    if !wanted.path {
+        // What a ledger keeps of items is whether they are ours.
+        let named = || id.is_some_and(|id| memmem::find(id, b"5e55c71").is_some());
+        return (role != Some(b"developer") || !named()).then_some(States::Nothing);
     }
-
-    fn may_be_ours(&self) -> bool {
-        self.role == Some(b"developer")
-            && self.id.is_some_and(|id| memmem::find(id, b"5e55c71").is_some())
-    }
-
-    fn item(self, wanted: Wanted) -> Option<States<'a>> {
-        if !wanted.path {
-            // What a ledger keeps of items is whether they are ours.
-            return (!self.may_be_ours()).then_some(States::Nothing);
+    match wire::shape(text(fields.word(KIND)?).unwrap_or_default()) {
+        Shape::Message if role == Some(b"assistant") => {
+            Some(States::Answer(id, fields.value(CONTENT)))
         }
-        match wire::shape(text(self.kind).unwrap_or_default()) {
-            Shape::Message if self.role == Some(b"assistant") => {
-                Some(States::Answer(self.id, self.content))
-            }
-            Shape::Message => None,
-            shape => Some(States::Item(shape, self.call, self.whole)),
-        }
+        Shape::Message => None,
+        shape => Some(States::Item(shape, fields.word(CALL)?, whole)),
     }
+}
 
-    fn event(self, wanted: Wanted) -> Option<States<'a>> {
-        let kind = self.kind.unwrap_or_default();
-        if wanted.usages && kind == b"token_count" {
-            return Some(States::Total(self.info, self.turn));
-        }
-        let states = self.turn.map_or(States::Nothing, States::During);
-        (!EVENTS.contains(&kind)).then_some(states)
+/// What an event states.
+fn event<'a>(fields: &Fields<'a, '_>, wanted: Wanted) -> Option<States<'a>> {
+    let (kind, turn) = (fields.word(KIND)?.unwrap_or_default(), fields.word(TURN)?);
+    if wanted.usages && kind == b"token_count" {
+        let info = fields.has(INFO).then(|| Info {
+            total_token_usage: counts(fields, TOTAL, TOTAL_COUNTS),
+            last_token_usage: counts(fields, LAST, LAST_COUNTS),
+        });
+        return Some(States::Total(info, turn));
     }
+    let states = turn.map_or(States::Nothing, States::During);
+    (!EVENTS.contains(&kind)).then_some(states)
+}
 
-    fn context(self) -> States<'a> {
-        self.model.map_or(States::Nothing, |model| States::Model(self.turn, model))
-    }
-
-    fn response(self) -> Response<'a> {
-        let Self { usage, response, turn, thread, .. } = self;
-        Response { counts: usage, id: text(response), turn: text(turn), thread: text(thread) }
-    }
+/// What a response cost.
+fn response<'a>(fields: &Fields<'a, '_>) -> Option<Response<'a>> {
+    let counts = counts(fields, USAGE, USAGE_COUNTS);
+    let word = |field: u8| fields.word(field).map(text);
+    Some(Response { counts, id: word(RESPONSE)?, turn: word(TURN)?, thread: word(THREAD)? })
 }
 
 #[cfg(test)]

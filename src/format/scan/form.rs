@@ -17,7 +17,9 @@ pub enum Ask {
     Any,
     /// Where it stands: it is the field with this number. Twice in one line is not for us to judge.
     Field(u8),
-    /// The same; and if it is an object, the fields in it are asked for as those of that part of the line.
+    /// The same for a string or `null`; what is neither needs a closer look.
+    Word(u8),
+    /// The same for an object or `null`. What is asked of the keys in it is what is asked in that part of the line.
     Part(u8, u8),
     /// A closer look: the line is not read here.
     Closer,
@@ -79,7 +81,7 @@ impl<'a, 'm> Fields<'a, 'm> {
         self.value(field) == Some(word)
     }
 
-    /// A string without escapes, without its quotes, or nothing where there is none; `None` needs a closer look.
+    /// A string without its quotes, or nothing where there is none; `None` needs a closer look: it holds escapes.
     #[must_use]
     pub fn word(&self, field: u8) -> Option<Option<&'a [u8]>> {
         let Some(place) = self.place(field) else { return Some(None) };
@@ -87,19 +89,14 @@ impl<'a, 'm> Fields<'a, 'm> {
             [b'"', word @ .., b'"'] => {
                 (!self.scan.is_escaped(place.start + 1..place.end - 1)).then_some(Some(word))
             }
-            b"null" => Some(None),
-            _ => None,
+            _ => Some(None),
         }
     }
 
-    /// Whether there is an object; `None` where the value is another one, which needs a closer look.
+    /// Whether there is something, and not `null`.
     #[must_use]
-    pub fn object(&self, field: u8) -> Option<bool> {
-        match self.value(field) {
-            None => Some(false),
-            Some([b'{', ..]) => Some(true),
-            Some(_) => None,
-        }
+    pub fn has(&self, field: u8) -> bool {
+        self.value(field).is_some()
     }
 
     /// A whole number, or nothing where there is none; `None` needs a closer look.
@@ -140,18 +137,17 @@ fn walk(
     asks: &impl Fn(u8, &[u8]) -> Ask,
 ) -> Option<()> {
     scan.object(|scan, key| {
-        let (field, inner) = match asks(part, key) {
-            Ask::Any => return scan.skip(),
-            Ask::Field(field) => (field, None),
-            Ask::Part(field, inner) => (field, Some(inner)),
-            Ask::Closer => return None,
+        let ask = asks(part, key);
+        let (Ask::Field(field) | Ask::Word(field) | Ask::Part(field, _)) = ask else {
+            return if let Ask::Any = ask { scan.skip() } else { None };
         };
         let bit = 1_u128.checked_shl(field.into())?;
         (*seen & bit == 0).then(|| *seen |= bit)?;
         let start = scan.at();
-        match inner {
-            Some(inner) if scan.begins(b'{') => walk(scan, inner, seen, places, asks)?,
-            _ => scan.skip()?,
+        match (ask, scan.next()?) {
+            (Ask::Part(_, inner), b'{') => walk(scan, inner, seen, places, asks)?,
+            (Ask::Field(_), _) | (Ask::Word(_), b'"') | (_, b'n') => scan.skip()?,
+            _ => return None,
         }
         if let Some(place) = places.get_mut(usize::from(field)) {
             *place = narrow(start, scan.at())?;
@@ -366,7 +362,7 @@ impl Seen {
         match scan.next()? {
             b'{' => scan.object(|scan, key| {
                 let (field, inner) = match part.map_or(Ask::Any, |part| asks(part, key)) {
-                    Ask::Field(field) => (Some(field), None),
+                    Ask::Field(field) | Ask::Word(field) => (Some(field), None),
                     Ask::Part(field, inner) => (Some(field), Some(inner)),
                     _ => (None, None),
                 };
@@ -425,6 +421,7 @@ mod tests {
         match KEYS.iter().position(|known| known.as_bytes() == key) {
             Some(5) if part < 2 => Ask::Part(part * 10 + 5, part + 1),
             Some(7) => Ask::Any,
+            Some(2) if part < 3 => Ask::Word(part * 10 + 2),
             Some(nth) if part < 3 => Ask::Field(part * 10 + u8::try_from(nth).unwrap()),
             _ => Ask::Any,
         }
