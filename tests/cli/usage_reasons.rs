@@ -107,6 +107,22 @@ fn repeats_of_a_running_total_are_refused_by_name() {
 }
 
 #[test]
+fn words_of_the_clients_own_are_refused_by_name() {
+    // An error that it shows, and what it says where a tool's answer is missing.
+    for (folder, id, line) in [
+        ("api-error-final", "55555555-5555-4555-8555-000000000001", 29),
+        ("killed-in-tool-loop/resumed", "22222222-2222-4222-8222-000000000051", 29),
+    ] {
+        let home = Home::new();
+        let log = format!("claude-code/{folder}/projects/-home-ada-webshop/{id}.jsonl");
+        let path = home.copy(&log, "log.jsonl");
+        let told = home.report(0, &["usage", word(&path), "--explain", "log.jsonl"]);
+        let refused = rules(&told["refused"]);
+        assert!(refused.contains(&("synthetic".into(), "log.jsonl".into(), line)), "{refused:?}");
+    }
+}
+
+#[test]
 fn the_clients_own_sums_stand_beside_ours() {
     let home = claude();
     let both = home.report(0, &["usage", "p", "--reconcile"]);
