@@ -36,7 +36,7 @@ use crate::{
     },
     session::{
         explain::explain,
-        ledger::{Account, Completion, Ledger},
+        ledger::{Completion, Ledger},
         roll::Scribe,
     },
     store,
@@ -213,7 +213,7 @@ pub(super) fn run(run: &Run, args: &Args, output: &Output) -> Result<Answer> {
         let reconciled = Reconciled::of(&read.accounts, &completions);
         return Ok(Answer { report: Some(Box::new(reconciled)), ..Answer::default() });
     }
-    let beside = Beside::of(&ledger, read.unread, files(&read.accounts));
+    let beside = Beside::of(&ledger, &read);
     drop(read.accounts);
     if let (Some(cache), Some((whole, files)), Some(parents), Some(scribe)) =
         (&cache, seen, read.parents, scribe)
@@ -245,10 +245,6 @@ pub(super) fn run(run: &Run, args: &Args, output: &Output) -> Result<Answer> {
 /// Whether nothing is asked for but sums, of what the logs say.
 fn is_plain(args: &Args, prices: Option<&Prices>) -> bool {
     prices.is_none() && args.ledger.is_none()
-}
-
-fn files(accounts: &[Account]) -> usize {
-    accounts.iter().filter(|account| account.counted && !account.kept).count()
 }
 
 /// A path as given, with the slash at its end that makes it a folder.

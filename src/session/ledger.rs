@@ -14,6 +14,7 @@ use twox_hash::XxHash3_128;
 use super::Session;
 use crate::{
     fact::{Carrier, Claim, Fact, Key, Refused, Table, Telling, Tokens, Usage, Word},
+    finding::Code,
     format::json,
 };
 
@@ -44,6 +45,8 @@ pub struct Account {
     pub unrecorded: u64,
     /// Lines that could not be read.
     pub broken_lines: u64,
+    /// Whether its last line has no end: a write in progress, or one that was cut.
+    pub torn: bool,
     /// Whether its log is gone, and this is what was kept of it.
     pub kept: bool,
     /// Whether its completions are asked for; else it only tells who owns what.
@@ -171,6 +174,7 @@ impl Account {
             kind,
             unrecorded: session.facts.unrecorded,
             broken_lines: session.damage.lost,
+            torn: session.findings.iter().any(|finding| finding.code == Code::TornTail),
             usages: session.facts.usages,
             claims: session.facts.claims,
             refused: session.facts.refused,

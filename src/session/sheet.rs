@@ -28,6 +28,7 @@ pub struct Sheet {
     kind: String,
     unrecorded: u64,
     broken_lines: u64,
+    torn: bool,
     words: Vec<String>,
     usages: Vec<Spent>,
     claims: Vec<Claimed>,
@@ -91,6 +92,7 @@ impl Sheet {
             kind: account.kind.into(),
             unrecorded: account.unrecorded,
             broken_lines: account.broken_lines,
+            torn: account.torn,
             words: words.list,
             usages,
             claims,
@@ -116,6 +118,7 @@ impl Sheet {
             refused: Vec::new(),
             unrecorded: self.unrecorded,
             broken_lines: self.broken_lines,
+            torn: self.torn,
             kept: false,
             counted: true,
         })

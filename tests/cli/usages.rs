@@ -141,3 +141,47 @@ fn side_transcripts_stand_under_their_parent() {
     assert_eq!(json["rows"][0]["session"], root);
     assert_eq!(json["totals"]["total"], 17_059);
 }
+
+#[test]
+fn damage_is_told_with_the_logs_that_have_it() {
+    let home = Home::new();
+    let whole = fs::read_to_string(home.pi()).unwrap();
+    let write = |name: &str, text: &str| {
+        let path = home.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let id = "22222222-2222-4222-8222-222222222222";
+    let other = whole.replace(PI_ID, id);
+    let second = other.lines().nth(2).unwrap();
+    let broken = other.replacen(second, &second[..second.len() / 2], 1);
+    // A whole log, one with a line that is cut, one at whose end somebody writes, and one of which nothing is left.
+    write("store/a.jsonl", &whole);
+    let broken = write("store/b.jsonl", &broken);
+    let torn = write("store/c.jsonl", other[..other.len() - 30].trim_end());
+    let cut = home.copy("dsh/v0-plain.jsonl.zstd", "store/d/session.jsonl.zstd");
+    fs::write(&cut, &fs::read(&cut).unwrap()[..40]).unwrap();
+    let unread = cut.display().to_string();
+    for _ in 0..2 {
+        let told = home.report(0, &["usage", "store"]);
+        let fields = ["broken_lines", "torn_tails", "unread", "files"];
+        let counts = fields.map(|field| told[field].as_u64().unwrap());
+        assert_eq!(counts, [1, 1, 1, 3], "{told}");
+        let log = |path: &str, broken: u64, torn: bool, unread: bool| {
+            serde_json::json!({
+                "path": path, "broken_lines": broken, "torn_tail": torn, "unread": unread,
+            })
+        };
+        let damaged = [
+            log(&broken, 1, false, false),
+            log(&torn, 0, true, false),
+            log(&unread, 0, false, true),
+        ];
+        assert_eq!(told["damaged"], serde_json::json!(damaged));
+    }
+    let person = home.run(&["usage", "store"]).out;
+    for part in ["1 broken line,", "1 last line without an end", &broken, "in 2 more", "--check"] {
+        assert!(person.contains(part), "{part}: {person}");
+    }
+}

@@ -155,7 +155,7 @@ impl Cache {
         roll: Roll<'_>,
         beside: &Beside,
     ) {
-        let left = Left { parents, beside: *beside, roll };
+        let left = Left { parents, beside: beside.clone(), roll };
         if files.iter().all(|(path, mark)| Mark::of(path) == *mark)
             && let Ok(piece) = postcard::to_extend(&left, whole.digest.to_vec())
         {

@@ -1,6 +1,9 @@
 //! What was counted, as a report, as comma-separated values, and for people.
 
-use std::io::{self, Write};
+use std::{
+    io::{self, Write},
+    path::Path,
+};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,6 +14,7 @@ use crate::{
     cli::output::{Report, grouped, printable},
     fact::Tokens,
     ops::usage::{By, Money, Row},
+    session::ledger::Account,
     store::Part,
 };
 
@@ -37,7 +41,10 @@ pub(in crate::cli) struct Counted {
     pub(super) kept: Option<u64>,
     pub(super) weak_keys: u64,
     pub(super) broken_lines: u64,
+    pub(super) torn_tails: usize,
     pub(super) unread: usize,
+    /// The logs in which something could not be read.
+    pub(super) damaged: Vec<Damaged>,
     pub(super) files: usize,
     /// Ledger files that were written, or lie there already.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -55,6 +62,32 @@ pub(in crate::cli) struct Counted {
     /// How wide the terminal is; without one nothing is cut and nothing is drawn.
     #[serde(skip)]
     pub(super) width: Option<usize>,
+}
+
+/// A log in which something could not be read.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub(in crate::cli) struct Damaged {
+    pub(super) path: String,
+    pub(super) broken_lines: u64,
+    /// Whether its last line has no end: a write in progress, or one that was cut.
+    pub(super) torn_tail: bool,
+    /// Whether nothing of it could be read.
+    pub(super) unread: bool,
+}
+
+impl Damaged {
+    /// What is damaged in a log that was counted.
+    pub(super) fn of(account: &Account) -> Option<Self> {
+        let Account { broken_lines, torn: torn_tail, .. } = *account;
+        let path = account.path.as_ref().filter(|_| broken_lines > 0 || torn_tail)?;
+        Some(Self { path: path.display().to_string(), broken_lines, torn_tail, unread: false })
+    }
+
+    /// A log that could not be read.
+    pub(super) fn unread(path: &Path) -> Self {
+        let path = path.display().to_string();
+        Self { path, broken_lines: 0, torn_tail: false, unread: true }
+    }
 }
 
 /// How people get it.
@@ -181,26 +214,30 @@ impl Counted {
     /// What the sums do not say, in one line.
     fn beside(&self, out: &mut dyn Write) -> io::Result<()> {
         let counts = [
-            (self.copied.records, "copied records not counted again"),
-            (self.unrecorded, "calls that left no usage"),
-            (self.lower_bound, "outputs never finalised"),
-            (self.orphans, "completions whose owner's log is gone"),
-            (self.kept.unwrap_or(0), "completions kept of logs that are gone"),
-            (self.weak_keys, "completions without an id"),
-            (self.broken_lines, "broken lines"),
-            (self.unread as u64, "sessions that could not be read"),
-            (self.sum.money.unpriced, "tokens without a price"),
+            (self.copied.records, "copied record", "copied records", " not counted again"),
+            (self.unrecorded, "call", "calls", " that left no usage"),
+            (self.lower_bound, "output", "outputs", " never finalised"),
+            (self.orphans, "completion", "completions", " whose owner's log is gone"),
+            (self.kept.unwrap_or(0), "completion", "completions", " kept of logs that are gone"),
+            (self.weak_keys, "completion", "completions", " without an id"),
+            (self.broken_lines, "broken line", "broken lines", ""),
+            (self.torn_tails as u64, "last line", "last lines", " without an end"),
+            (self.unread as u64, "session", "sessions", " that could not be read"),
+            (self.sum.money.unpriced, "token", "tokens", " without a price"),
         ];
-        let told: Vec<String> = counts
-            .iter()
-            .filter(|(count, _)| *count > 0)
-            .map(|(count, what)| format!("{} {what}", grouped(*count)))
-            .collect();
-        let named = if self.broken_lines > 0 || self.unread > 0 {
-            " (`replay --check` names what is broken)"
-        } else {
-            ""
+        let told = counts.iter().filter(|(count, ..)| *count > 0);
+        let told = told.map(|(count, one, many, what)| {
+            format!("{} {}{what}", grouped(*count), if *count == 1 { one } else { many })
+        });
+        let told: Vec<String> = told.collect();
+        let more = |count: usize| match count {
+            0 => String::new(),
+            _ => format!(" and in {} more, which --json names", grouped(count as u64)),
         };
+        let named = self.damaged.split_first().map_or_else(String::new, |(first, others)| {
+            let (path, more) = (printable(&first.path), more(others.len()));
+            format!(" (damage in {path}{more}; `sessctl replay --check FILE` tells what it is)")
+        });
         if told.is_empty() { Ok(()) } else { writeln!(out, "{}{named}", told.join(", ")) }
     }
 

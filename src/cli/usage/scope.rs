@@ -156,17 +156,18 @@ impl Scope {
         let [listed, around] = [listed, around].map(largest_first);
         let mut accounts: Vec<(PathBuf, Account)> =
             named.par_iter().map(|marked| look(marked, true)).collect::<Result<_>>()?;
-        let listed: Vec<Result<(PathBuf, Account)>> =
-            listed.par_iter().with_max_len(1).map(read).collect();
-        let (mut unread, mut lasting, mut gone_parents) = (0, true, Vec::new());
-        for account in listed {
+        let look_at = |marked| (marked, read(marked));
+        let listed: Vec<(&Marked, Result<(PathBuf, Account)>)> =
+            listed.par_iter().with_max_len(1).map(look_at).collect();
+        let (mut unread, mut lasting, mut gone_parents) = (Vec::new(), true, Vec::new());
+        for ((path, _), account) in listed {
             match account {
                 Ok(account) => accounts.push(account),
                 // Folders hold other files too.
                 Err(Error::Damaged(finding)) if is_foreign(&finding) => {}
                 Err(error) => {
                     lasting &= matches!(error, Error::Damaged(_));
-                    unread += 1;
+                    unread.push(path.clone());
                 }
             }
         }
@@ -234,8 +235,8 @@ impl Scope {
 /// What was read.
 pub(super) struct Read {
     pub accounts: Vec<Account>,
-    /// How many sessions in folders could not be read.
-    pub unread: usize,
+    /// Sessions in folders that could not be read.
+    pub unread: Vec<PathBuf>,
     /// Parents that no log is known of, with the logs that name them, where nothing else but the files of the stores
     /// was looked at.
     pub parents: Option<Vec<(String, PathBuf)>>,

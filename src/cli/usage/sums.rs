@@ -3,7 +3,10 @@
 use chrono_tz::Tz;
 use serde::{Deserialize, Serialize};
 
-use super::report::Copied;
+use super::{
+    report::{Copied, Damaged},
+    scope::Read,
+};
 use crate::{
     ops::usage::{By, Row, Rows},
     session::ledger::{Completion, Ledger},
@@ -43,23 +46,29 @@ impl<'a> Sums<'a> {
 }
 
 /// What is told beside the sums, whatever their range.
-#[derive(Clone, Copy, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 pub(super) struct Beside {
     pub copied: Copied,
     pub unrecorded: u64,
     pub broken_lines: u64,
     pub unread: usize,
+    pub damaged: Vec<Damaged>,
     pub files: usize,
 }
 
 impl Beside {
-    pub fn of(ledger: &Ledger, unread: usize, files: usize) -> Self {
+    pub fn of(ledger: &Ledger, read: &Read) -> Self {
+        let counted = || read.accounts.iter().filter(|account| account.counted && !account.kept);
+        let unread = read.unread.iter().map(|path| Damaged::unread(path));
+        let mut damaged: Vec<Damaged> = counted().filter_map(Damaged::of).chain(unread).collect();
+        damaged.sort_by(|a, b| a.path.cmp(&b.path));
         Self {
             copied: Copied { records: ledger.copied.0, total: ledger.copied.1 },
             unrecorded: ledger.unrecorded,
             broken_lines: ledger.broken_lines,
-            unread,
-            files,
+            unread: read.unread.len(),
+            damaged,
+            files: counted().count(),
         }
     }
 }

@@ -50,7 +50,9 @@ pub(super) fn answer(args: &Args, by: &[By], told: Told<'_>) -> Answer {
         kept: args.keep.then_some(kept),
         weak_keys,
         broken_lines: beside.broken_lines,
+        torn_tails: beside.damaged.iter().filter(|log| log.torn_tail).count(),
         unread: beside.unread,
+        damaged: beside.damaged,
         files: beside.files,
         form: match (args.csv, args.compact) {
             (true, _) => Form::Csv,
