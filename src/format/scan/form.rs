@@ -45,20 +45,17 @@ impl<'a, 'm> Fields<'a, 'm> {
     pub fn read(
         bytes: &'a [u8],
         marks: &'m mut Marks,
-        forms: Option<&mut Forms>,
+        mut forms: Option<&mut Forms>,
         places: &'m mut [Place],
         asks: impl Fn(u8, &[u8]) -> Ask,
     ) -> Option<Self> {
         let mut scan = Scan::of(bytes, marks);
-        if let Some(forms) = forms {
-            if !forms.fit(scan.over(), places) {
-                walk(&mut scan, 0, &mut 0, places, &asks)?;
-                scan.ends().then_some(())?;
-                forms.learn(&mut scan, places.len(), &asks);
-            }
-        } else {
+        if !forms.as_mut().is_some_and(|forms| forms.fit(scan.over(), places)) {
             walk(&mut scan, 0, &mut 0, places, &asks)?;
             scan.ends().then_some(())?;
+            if let Some(forms) = forms {
+                forms.learn(&mut scan, places.len(), &asks);
+            }
         }
         Some(Self { scan, places })
     }
@@ -203,11 +200,18 @@ struct Stretch {
 }
 
 /// Which stretches may come.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Next {
     any: Vec<u32>,
     /// Which of them came last.
     likely: Cell<u32>,
+}
+
+impl Next {
+    /// None.
+    const fn new() -> Self {
+        Self { any: Vec::new(), likely: Cell::new(u32::MAX) }
+    }
 }
 
 /// A place in a form: behind as many bytes of a stretch.
@@ -228,8 +232,7 @@ impl Forms {
     /// None.
     #[must_use]
     pub const fn new() -> Self {
-        let begin = Next { any: Vec::new(), likely: Cell::new(0) };
-        Self { text: Vec::new(), stretches: Vec::new(), begin, trust: TRUST, lines: 0 }
+        Self { text: Vec::new(), stretches: Vec::new(), begin: Next::new(), trust: TRUST, lines: 0 }
     }
 
     /// Whether the line has a known form; then its fields are found.
@@ -310,7 +313,7 @@ impl Forms {
         if self.stretches.len() > STRETCHES {
             self.text.clear();
             self.stretches.clear();
-            self.begin = Next::default();
+            self.begin = Next::new();
         }
         let leaves = seen.leaves.iter().map(|(_, leaf)| Some(*leaf)).chain([None]);
         let mut last = None;
@@ -336,7 +339,7 @@ impl Forms {
         let (number, start) = (self.stretches.len(), narrow(self.text.len()));
         self.text.extend_from_slice(text);
         let text = start..narrow(self.text.len());
-        self.stretches.push(Stretch { text, leaf, next: Next::default(), fields: Box::default() });
+        self.stretches.push(Stretch { text, leaf, next: Next::new(), fields: Box::default() });
         let next = before.map_or(&mut self.begin, |before| &mut self.stretches[before].next);
         next.any.push(narrow(number));
         number
@@ -462,7 +465,9 @@ mod tests {
     }
 
     fn line() -> impl Strategy<Value = String> {
-        prop::collection::vec((select(&KEYS[..]), value()), 0..6).prop_map(|fields| object(&fields))
+        let fields = prop::collection::vec((select(&KEYS[..]), value()), 0..6);
+        (select(&["", " "][..]), fields)
+            .prop_map(|(blank, fields)| blank.to_owned() + &object(&fields))
     }
 
     proptest! {
