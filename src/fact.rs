@@ -492,6 +492,8 @@ pub struct Usage {
     pub inherited: Option<bool>,
     /// Whether the counters may be those of an answer that was still coming in.
     pub provisional: bool,
+    /// Whether the counters are told apart by the calls that the answer took.
+    pub itemized: bool,
     /// The session that made the call, where the record names it or its place in the log tells.
     pub owner: Option<Word>,
     /// A digest of the record's figures, for logs that cannot tell by themselves what was copied.
@@ -506,7 +508,7 @@ impl Usage {
     /// What of several records of one completion has the greatest one's figures counted.
     #[must_use]
     pub fn finality(&self) -> impl Ord + use<> {
-        (self.tokens.output, !self.provisional, self.tokens)
+        (self.tokens.output, self.itemized, !self.provisional, self.tokens)
     }
 
     /// Puts a record behind those of the same log that stand before it, or makes it a part of the last one.
@@ -546,7 +548,7 @@ impl Usage {
             return false;
         }
         if greater {
-            self.tokens = next.tokens;
+            (self.tokens, self.itemized) = (next.tokens, next.itemized);
         }
         self.provisional = provisional;
         self.again += 1 + next.again;

@@ -7,7 +7,9 @@ use sessctl::{format, log::Log, session::Session};
 fuzz_target!(|data: &[u8]| {
     let Some((client, bytes)) = data.split_first() else { return };
     let wanted = format::ALL.get(usize::from(*client)).copied();
-    let log = || Log::spool(bytes).expect("memory can be read");
+    // What was paid for a last line counts whether it ends or not, what it says does not: here all of them end.
+    let bytes = [bytes, b"\n"].concat();
+    let log = || Log::spool(bytes.as_slice()).expect("memory can be read");
     let full = Session::read_usages(log(), wanted);
     let scan = Session::read_ledger(log(), wanted);
     // A ledger takes the records of an answer in parts as one.

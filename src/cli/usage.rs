@@ -55,7 +55,7 @@ use told::{Told, answer};
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_long_help = super::examples::USAGE)]
 pub struct Args {
-    /// Sessions (path, id, =TITLE) or folders [default: all stores]
+    /// Sessions (path, id, =TITLE, or - for standard input) or folders [default: all stores]
     #[arg(
         value_name = "SESSION|DIR",
         add = clap_complete::ArgValueCompleter::new(super::complete::sessions)
@@ -71,7 +71,7 @@ pub struct Args {
     #[arg(long, value_name = "D", value_parser = when)]
     until: Option<When>,
     /// The zone of days, as an IANA name
-    #[arg(long, value_name = "ZONE", default_value = "UTC")]
+    #[arg(long, value_name = "ZONE", default_value = "UTC", value_parser = zone)]
     timezone: Tz,
     /// Only the sessions named, without what derives from them
     #[arg(long, conflicts_with = "include_forks")]
@@ -115,6 +115,12 @@ pub struct Args {
     /// Exit with 1 when the sum is more than this, such as 10usd or 5Mtok
     #[arg(long, value_name = "AMOUNT", conflicts_with_all = ["explain", "reconcile"])]
     fail_over: Option<Amount>,
+}
+
+/// The zone of that name.
+fn zone(name: &str) -> Result<Tz, String> {
+    let known = name.parse();
+    known.map_err(|_| "no zone has this name; expected one like Europe/Berlin or UTC".into())
 }
 
 /// The names of the groups, as clap lists them.
@@ -292,5 +298,8 @@ fn range(args: &Args) -> Result<usage::Range> {
         Some(When::Time(time)) => Some(time),
         None => None,
     };
+    if from.zip(to).is_some_and(|(from, to)| from >= to) {
+        return Err(Error::BadUsage("--since is not before --until: the range is empty".into()));
+    }
     Ok((from, to))
 }

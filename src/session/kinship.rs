@@ -3,7 +3,6 @@
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, HashMap, HashSet},
-    num::NonZeroU128,
 };
 
 use chrono::{DateTime, Utc};
@@ -129,6 +128,8 @@ fn figures(accounts: &mut [Account]) {
             pairs.take_while(|(a, b)| a.figures.is_some() && a.figures == b.figures).count()
         };
         let client = accounts[at].client;
+        // What stands before the first call that is known to be its own is copied, and nothing behind that is.
+        let own = accounts[at].usages.iter().position(|usage| usage.inherited == Some(false));
         // Of a parent's log in two places, the one that goes on may say more.
         let known = (0..accounts.len())
             .filter(|other| accounts[*other].client == client && accounts[*other].session == parent)
@@ -145,13 +146,18 @@ fn figures(accounts: &mut [Account]) {
                 .max()
                 .unwrap_or(0),
         };
-        for nth in 0..copies {
-            let (key, owner) = if let Some(known) = known {
-                let theirs = &accounts[known].usages[nth];
-                (theirs.key, theirs.owner.clone().unwrap_or_else(|| parent.clone()))
-            } else {
-                let figures = accounts[at].usages[nth].figures.map_or(0, NonZeroU128::get);
-                (figures_key(&parent, figures, ""), parent.clone())
+        for nth in 0..own.unwrap_or(copies) {
+            let Usage { figures: Some(figures), inherited, .. } = accounts[at].usages[nth] else {
+                continue;
+            };
+            let theirs = known.and_then(|known| accounts[known].usages.get(nth));
+            let (key, owner) = match theirs.filter(|theirs| theirs.figures == Some(figures)) {
+                Some(theirs) => {
+                    (theirs.key, theirs.owner.clone().unwrap_or_else(|| parent.clone()))
+                }
+                // Some tell by themselves whose they are.
+                None if inherited.is_some() => continue,
+                None => (figures_key(&parent, figures.get(), ""), parent.clone()),
             };
             let usage = &mut accounts[at].usages[nth];
             (usage.key, usage.owner, usage.inherited) = (key, Some(owner), Some(true));
@@ -165,7 +171,9 @@ pub fn hear_children(accounts: &mut [Account], children: bool) {
     let told = |usage: &Usage| usage.telling == Telling::Others;
     if !children {
         for account in accounts {
-            refuse(account, told);
+            // In Claude Code what is told has the key that it has in the child's log.
+            let child = account.kind == "subagent";
+            refuse(account, |one| told(one) || !child && one.kind.as_deref() == Some("subagent"));
         }
         return;
     }

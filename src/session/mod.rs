@@ -33,7 +33,7 @@ use crate::{
     fact::{Facts, Header, Keep},
     finding::{Code, Finding, Severity},
     format::{self, Format, Head},
-    log::{After, Ahead, Log},
+    log::{After, Ahead, Line, Log},
 };
 use intake::Intake;
 
@@ -142,7 +142,11 @@ impl Session {
                 _ => After::More,
             })
         })?;
-        Self::settled(log, format, intake.into_inner(), facts, partly)
+        let mut intake = intake.into_inner();
+        if matches!(keep, Keep::Usages | Keep::Refusals) {
+            take_tail(&log, format, &mut intake, &mut facts)?;
+        }
+        Self::settled(log, format, intake, facts, partly)
     }
 
     /// The session that the lines which were read come to.
@@ -253,6 +257,23 @@ impl Session {
     pub fn thread(&self, leaf: Option<&str>) -> Result<Thread<'_>> {
         Thread::of(self, leaf)
     }
+}
+
+/// Takes what stands behind the last newline, if it is a whole record: it was paid for, whether its line ends or not.
+fn take_tail(
+    log: &Log,
+    format: &dyn Format,
+    intake: &mut Intake,
+    facts: &mut Facts,
+) -> Result<bool> {
+    let Some((byte, _)) = log.torn_tail() else { return Ok(false) };
+    let tail = log.tail()?;
+    let whole = format.reader().is_record(&tail);
+    if whole {
+        let line = Line { index: log.lines(), start: byte, inset: 0, bytes: &tail, crlf: false };
+        intake.take(line, facts);
+    }
+    Ok(whole)
 }
 
 /// The first line of a prompt, short enough for a list.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Session, intake::Intake, ledger::Account, whose};
+use super::{Session, intake::Intake, ledger::Account, take_tail, whose};
 use crate::{
     error::Result,
     fact::{Facts, Gist, Keep},
@@ -54,7 +54,9 @@ pub fn read(
         intake.take(line, &mut facts);
         Ok(())
     })?;
-    let bookmark = Bookmark::of(&log, format, &intake, &facts)?;
+    let tail = take_tail(&log, format, &mut intake, &mut facts)?;
+    // Once the line of a tail ends it is read again, so that what was paid for it must not be known by then.
+    let bookmark = if tail { None } else { Bookmark::of(&log, format, &intake, &facts)? };
     let session = Session::settled(log, format, intake, facts, false)?;
     Ok((Account::of(session), bookmark))
 }

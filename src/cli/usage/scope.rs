@@ -16,7 +16,7 @@ use super::{
 use crate::{
     cli::{
         Run,
-        pick::{find_parent_among, parent_file},
+        pick::{find_parent_among, one_stdin, parent_file},
         progress::Progress,
     },
     error::{Error, Result},
@@ -32,6 +32,8 @@ const HIGHEST: usize = 64;
 
 /// The logs of one run.
 pub(super) struct Scope {
+    /// A log that is given on standard input.
+    piped: Option<Log>,
     /// Files that are named one by one; each must be a session's.
     named: Vec<Marked>,
     /// Files of the folders and stores that are asked for; what is no session does not matter.
@@ -57,7 +59,10 @@ pub(super) enum Depth {
 
 impl Depth {
     pub fn read(self, path: &Path, run: &Run) -> Result<Account> {
-        let log = Log::open(path)?;
+        self.read_log(Log::open(path)?, run)
+    }
+
+    fn read_log(self, log: Log, run: &Run) -> Result<Account> {
         let session = match self {
             Self::Sums | Self::Claims => Session::read_ledger(log, run.wanted()),
             Self::Refusals => Session::read_refusals(log, run.wanted()),
@@ -83,6 +88,7 @@ impl Scope {
             let listed = marked(live(run.store.logs(), false));
             let stores = [vec![run.store.clone()], Vec::new()];
             return Ok(Self {
+                piped: None,
                 named: Vec::new(),
                 listed,
                 around: Vec::new(),
@@ -92,8 +98,13 @@ impl Scope {
         }
         let (mut named, mut listed, mut around, mut adopts) =
             (Vec::new(), Vec::new(), Vec::new(), false);
-        let mut stores = [Vec::new(), Vec::new()];
+        let (mut piped, mut stores) = (None, [Vec::new(), Vec::new()]);
         for name in &args.what {
+            if name == "-" {
+                one_stdin(&[("a session", Some("-")), ("another", piped.as_ref().and(Some("-")))])?;
+                piped = Some(Log::spool(std::io::stdin().lock())?);
+                continue;
+            }
             let path = Path::new(name);
             if path.is_dir() {
                 std::fs::read_dir(path).map_err(Error::io("read", path))?;
@@ -113,7 +124,7 @@ impl Scope {
             }
             named.extend(marked(vec![found]));
         }
-        Ok(Self { named, listed, around, adopts, stores })
+        Ok(Self { piped, named, listed, around, adopts, stores })
     }
 
     /// What tells whether this is all that there was in an earlier run, and nothing of it has changed: where whole stores
@@ -156,6 +167,11 @@ impl Scope {
         let [listed, around] = [listed, around].map(largest_first);
         let mut accounts: Vec<(PathBuf, Account)> =
             named.par_iter().map(|marked| look(marked, true)).collect::<Result<_>>()?;
+        if let Some(log) = self.piped {
+            let path = PathBuf::from("-");
+            let account = depth.read_log(log, run)?;
+            accounts.push((path.clone(), Account { path: Some(path), ..account }));
+        }
         let look_at = |marked| (marked, read(marked));
         let listed: Vec<(&Marked, Result<(PathBuf, Account)>)> =
             listed.par_iter().with_max_len(1).map(look_at).collect();

@@ -67,7 +67,8 @@ impl Bill<'_> {
         let model = self.model.map(|model| facts.word(model));
         let kind = kind.map(|kind| facts.word(kind));
         let provisional = self.provisional;
-        facts.spend(Usage { kind, model, provisional, ..of(Key::from(&*key), tokens) });
+        let itemized = self.iterations.is_some();
+        facts.spend(Usage { kind, model, provisional, itemized, ..of(Key::from(&*key), tokens) });
     }
 
     /// The key of an answer of the model, which the client's own words have not.
@@ -114,18 +115,6 @@ pub(super) fn spend(
         provisional: text(message.stop_reason).is_none(),
     };
     bill.spend(line, kind, facts);
-}
-
-/// Takes note of counters that are no bill: those of the client's own words.
-pub(super) fn refuse(
-    line: Line<'_>,
-    message: &wire::Message<'_>,
-    at: Option<DateTime<Utc>>,
-    facts: &mut Facts,
-) {
-    if message.usage.is_some() {
-        facts.refuse(json::index(line), at, Refusal::Synthetic);
-    }
 }
 
 /// Whether a record says of itself that another session made it.

@@ -34,8 +34,6 @@ pub(super) struct Line<'a> {
 pub(super) struct Answer<'a> {
     /// What was paid for it; counters that it has not are zero.
     pub bill: Bill<'a>,
-    /// Whether it is an error that the client shows.
-    pub failed: bool,
     /// Whether it was cut.
     pub truncated: bool,
 }
@@ -62,6 +60,9 @@ pub(super) fn line<'a>(bytes: &'a [u8], marks: &mut Marks) -> Option<Line<'a>> {
     let fields = FORMS
         .with_borrow_mut(|forms| Fields::read(bytes, marks, Some(forms), &mut places, asks))?;
     let kind = fields.word(TYPE)??;
+    // A message at a place where this kind of line has none.
+    let strange = if kind == b"progress" { MESSAGE } else { TOLD };
+    (!fields.has(strange)).then_some(())?;
     let linked = fields.word(UUID)?.is_some();
     let silent = match (kind, linked) {
         (b"user", linked) => linked,
@@ -70,7 +71,7 @@ pub(super) fn line<'a>(bytes: &'a [u8], marks: &mut Marks) -> Option<Line<'a>> {
             !matches!(fields.word(SUBTYPE)?, Some(b"local_command" | b"compact_boundary"))
         }
         // What a subagent's message cost may stand in it.
-        (b"progress", true) => {
+        (b"progress", _) => {
             let usage = || memmem::find(fields.value(DATA)?, b"\"usage\"");
             !fields.names_characters() && usage().is_none()
         }
@@ -115,8 +116,7 @@ impl<'a> Answer<'a> {
             inherited: whose.is_inherited()?,
             provisional: fields.word(STOP)?.is_none(),
         };
-        let (failed, truncated) = (fields.is(FAILED, b"true"), fields.is(TRUNCATED, b"true"));
-        Some(Self { bill, failed, truncated })
+        Some(Self { bill, truncated: fields.is(TRUNCATED, b"true") })
     }
 }
 
@@ -179,30 +179,29 @@ const REQUESTER: u8 = 10;
 const ORIGIN: u8 = 11;
 const ORIGIN_SESSION: u8 = 12;
 const TIMESTAMP: u8 = 13;
-const FAILED: u8 = 14;
-const TRUNCATED: u8 = 15;
-const MESSAGE: u8 = 16;
-const ID: u8 = 17;
-const MODEL: u8 = 18;
-const STOP: u8 = 19;
-const USAGE: u8 = 20;
-const INPUT: u8 = 21;
-const OUTPUT: u8 = 22;
-const CACHE_WRITE: u8 = 23;
-const CACHE_READ: u8 = 24;
-const SPLIT: u8 = 25;
-const CACHE_WRITE_5M: u8 = 26;
-const CACHE_WRITE_1H: u8 = 27;
-const DETAILS: u8 = 28;
-const THINKING: u8 = 29;
-const ITERATIONS: u8 = 30;
-const SERVICE: u8 = 31;
-const SPEED: u8 = 32;
-const TOLD: u8 = 33;
-const TOLD_TYPE: u8 = 34;
-const TOLD_MESSAGE: u8 = 35;
+const TRUNCATED: u8 = 14;
+const MESSAGE: u8 = 15;
+const ID: u8 = 16;
+const MODEL: u8 = 17;
+const STOP: u8 = 18;
+const USAGE: u8 = 19;
+const INPUT: u8 = 20;
+const OUTPUT: u8 = 21;
+const CACHE_WRITE: u8 = 22;
+const CACHE_READ: u8 = 23;
+const SPLIT: u8 = 24;
+const CACHE_WRITE_5M: u8 = 25;
+const CACHE_WRITE_1H: u8 = 26;
+const DETAILS: u8 = 27;
+const THINKING: u8 = 28;
+const ITERATIONS: u8 = 29;
+const SERVICE: u8 = 30;
+const SPEED: u8 = 31;
+const TOLD: u8 = 32;
+const TOLD_TYPE: u8 = 33;
+const TOLD_MESSAGE: u8 = 34;
 /// How many of them somebody looks at. Those with higher numbers are only not to come twice.
-const FIELDS: usize = 36;
+const FIELDS: usize = 35;
 
 /// What is asked of a key: all that [`super::wire`] knows, which alone judges of one that comes twice.
 fn asks(part: u8, key: &[u8]) -> Ask {
@@ -276,7 +275,7 @@ fn in_record(key: &[u8]) -> Option<u8> {
         b"agentId" => AGENT,
         b"requestSessionId" => REQUESTER,
         b"timestamp" => TIMESTAMP,
-        b"isApiErrorMessage" => FAILED,
+        b"isApiErrorMessage" => 57,
         b"truncatedAfterOutput" => TRUNCATED,
         b"parentUuid" => 39,
         b"isCompactSummary" => 40,

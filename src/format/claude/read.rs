@@ -162,38 +162,42 @@ impl ClaudeReader {
 
     /// What a ledger keeps of an answer whose session is known.
     fn answered(&mut self, line: Line<'_>, answer: Answer<'_>, facts: &mut Facts) {
-        let Answer { bill, failed, truncated } = answer;
+        let Answer { bill, truncated } = answer;
         self.watch(bill.own_key(), truncated, facts);
-        // An error is shown to the user, never sent.
-        if !failed {
-            bill.spend(line, None, facts);
-        }
+        bill.spend(line, None, facts);
     }
 
     fn take_apart(&mut self, line: Line<'_>, facts: &mut Facts) -> Result<(), Fault> {
         let record: wire::Record<'_> = self.marks.read(line.bytes)?;
         let Some(kind) = text(record.kind) else { return Ok(()) };
         let uuid = text(record.uuid);
-        if uuid.is_none() && matches!(kind.as_ref(), "user" | "assistant") {
-            return Err(serde_json::Error::custom("a message without a uuid").into());
-        }
         let at = text(record.timestamp).as_deref().and_then(json::moment);
         if let Some(at) = at {
             facts.newest = facts.newest.max(at.timestamp_millis());
         }
         self.header(&record, at, facts);
-        let Some(uuid) = uuid else {
-            self.beside(line, &kind, &record, facts);
-            return Ok(());
-        };
-        let side = is_true(record.is_sidechain);
-        self.agent.get_or_insert(side);
         let said = record.message.as_ref().and_then(|message| message.value.as_deref());
         let none = wire::Message::default();
         let message = match kind.as_ref() {
             "user" | "assistant" => said.unwrap_or(&none),
             _ => &none,
         };
+        let Some(uuid) = uuid else {
+            // It has no place in the conversation, but may have been paid for.
+            match kind.as_ref() {
+                "assistant" => bill::spend(line, &record, message, at, None, facts),
+                "progress" => progress(line, &record, at, facts),
+                _ => self.beside(line, &kind, &record, facts),
+            }
+            return match kind.as_ref() {
+                "user" | "assistant" => {
+                    Err(serde_json::Error::custom("a message without a uuid").into())
+                }
+                _ => Ok(()),
+            };
+        };
+        let side = is_true(record.is_sidechain);
+        self.agent.get_or_insert(side);
         if self.is_beside(side) {
             // The client walks past such lines; what they cost was paid all the same.
             if kind == "assistant" {
@@ -470,13 +474,13 @@ fn assistant(
     let number = json::index(line);
     if is_true(record.is_api_error_message) {
         // Shown to the user, never sent.
-        bill::refuse(line, message, at, facts);
+        bill::spend(line, record, message, at, None, facts);
         return facts.state(number, Fact::Answering(Some(Ending::Failed)));
     }
     let said = Fact::Said(Role::Assistant, place(line, message.body()));
     if is(message.model, wire::SYNTHETIC) {
         // What the client puts where an answer is missing, before it goes on.
-        bill::refuse(line, message, at, facts);
+        bill::spend(line, record, message, at, None, facts);
         facts.state(number, said);
         return facts.state(number, Fact::Closed { turn: None, how: Ending::Interrupted });
     }

@@ -100,10 +100,13 @@ impl Reader for CodexReader {
                 self.item(line, payload, &item, facts);
                 Ok(())
             }
-            "event_msg" if ordinal.is_some_and(|ordinal| ordinal < self.shown_from) => Ok(()),
             "event_msg" => {
-                let event = scan::read(payload.get().as_bytes())?;
-                self.event(line, &event, at, facts);
+                let event: wire::Payload<'_> = scan::read(payload.get().as_bytes())?;
+                if self.is_copied(ordinal) {
+                    self.copied_event(number, &event, at, facts);
+                } else {
+                    self.event(line, &event, at, facts);
+                }
                 Ok(())
             }
             "turn_context" => {
@@ -210,7 +213,7 @@ impl CodexReader {
         let parent =
             text(&meta.forked_from_id).or(spawner).or_else(|| text(&meta.parent_thread_id));
         self.began = created.map(|created| created.timestamp_millis());
-        self.tally.child = parent.is_some();
+        self.tally.parent = parent.as_deref().map(Into::into);
         self.tally.makers = vec![(id.as_str().into(), millis_of(&id).or(self.began))];
         let provider = meta.model_provider.and_then(|raw| serde_json::from_str(raw.get()).ok());
         self.tally.provider = provider.map(|provider: Text<'_>| facts.word(provider));
@@ -254,7 +257,7 @@ impl CodexReader {
         // 0.80 leaves no other mark of the parent.
         if let Some(header) = facts.header.as_mut().filter(|header| header.parent.is_none()) {
             header.parent = Some(id.owned());
-            self.tally.child = true;
+            self.tally.parent = Some(id.0.as_ref().into());
         }
         Ok(())
     }
@@ -310,9 +313,10 @@ impl CodexReader {
         let place = |part: &[u8]| line.span(part).into();
         match &quick.states {
             States::Nothing => {}
-            // Of the copies in an agent's own file nothing is looked at but the number and the time.
-            States::During(_) | States::Total(..)
-                if quick.ordinal.is_some_and(|nth| nth < self.shown_from) => {}
+            States::Total(info, _) if self.is_copied(quick.ordinal) => {
+                self.tally.copied_total(info.as_ref(), number, at, facts);
+            }
+            States::During(_) if self.is_copied(quick.ordinal) => {}
             States::During(turn) => {
                 facts.id(text(turn));
             }
@@ -336,6 +340,11 @@ impl CodexReader {
                 self.tally.context(turn, text(model), facts);
             }
         }
+    }
+
+    /// Whether a line of an agent's own file is a copy of its parent's.
+    fn is_copied(&self, ordinal: Option<u32>) -> bool {
+        ordinal.is_some_and(|ordinal| ordinal < self.shown_from)
     }
 
     fn number(&self, line: u32, ordinal: Option<u32>, facts: &mut Facts) {
@@ -422,6 +431,19 @@ impl CodexReader {
         own.zip(words).is_some_and(|(own, words)| write::framing_id(own, words) == id)
     }
 
+    /// Of the copies in an agent's own file nothing is looked at but the number, the time and what was paid.
+    fn copied_event(
+        &mut self,
+        number: u32,
+        event: &wire::Payload<'_>,
+        at: Option<DateTime<Utc>>,
+        facts: &mut Facts,
+    ) {
+        if event.kind.as_ref().is_some_and(|kind| kind.0 == "token_count") {
+            self.tally.copied_total(event.info().as_ref(), number, at, facts);
+        }
+    }
+
     fn event(
         &mut self,
         line: Line<'_>,
@@ -488,14 +510,14 @@ impl CodexReader {
         let list = compacted
             .replacement_history
             .and_then(|raw| serde_json::from_str::<Vec<Raw<'_>>>(raw.get()).ok());
+        if let Some(response) = &compacted.compaction_response_id {
+            Tally::compaction(&response.0, facts);
+        }
         let Some(list) = list else {
             facts.state(number, Fact::Condensed);
             facts.state(number, Fact::Said(Role::User, place(line, compacted.message)));
             return;
         };
-        if let Some(response) = &compacted.compaction_response_id {
-            Tally::compaction(&response.0, facts);
-        }
         facts.state(number, Fact::Compacted { kept: None });
         if !facts.keeps_path() && !compacted.replacement_history.is_some_and(may_be_ours) {
             return;

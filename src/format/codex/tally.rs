@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use twox_hash::XxHash3_128;
 
 use super::{millis_of, wire};
-use crate::fact::{Claim, Facts, Refusal, Tokens, Usage, Word, figures_key};
+use crate::fact::{Claim, Facts, Key, Refusal, Tokens, Usage, Word, figures_key};
 
 /// Counters as the client gives them, which a copy keeps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -110,8 +110,8 @@ impl Grown {
 pub(super) struct Tally {
     /// The file's own session first, then those whose headers it copied.
     pub makers: Vec<Maker>,
-    /// Whether the session has a parent, so that records may be copies.
-    pub child: bool,
+    /// The session's parent, if it has one, so that records may be copies.
+    pub parent: Option<Word>,
     /// Whether single responses were recorded: from then on the running totals say the same again.
     recorded: bool,
     total: Option<Vector>,
@@ -125,6 +125,8 @@ pub(super) struct Tally {
     model: Option<Word>,
     /// The records of the latest turn, as indices into [`Facts::usages`].
     recent: (String, Vec<usize>),
+    /// Those of turns before it whose model nobody has named yet.
+    unnamed: HashMap<String, Vec<usize>>,
 }
 
 impl Tally {
@@ -134,10 +136,9 @@ impl Tally {
         self.model = Some(model.clone());
         let Some(turn) = turn else { return };
         self.models.insert(turn.to_owned(), model.clone());
-        if self.recent.0 == turn {
-            for at in &self.recent.1 {
-                facts.usages[*at].model = Some(model.clone());
-            }
+        let recent = if self.recent.0 == turn { &self.recent.1[..] } else { &[] };
+        for at in recent.iter().chain(self.unnamed.remove(turn).iter().flatten()) {
+            facts.usages[*at].model = Some(model.clone());
         }
     }
 
@@ -150,7 +151,11 @@ impl Tally {
         facts.spend(usage);
         let Some(turn) = turn.filter(|_| facts.usages.len() > at) else { return };
         if self.recent.0 != turn {
-            self.recent = (turn.to_owned(), Vec::new());
+            let (before, records) =
+                std::mem::replace(&mut self.recent, (turn.to_owned(), Vec::new()));
+            if !records.is_empty() && !self.models.contains_key(&before) {
+                self.unnamed.entry(before).or_default().extend(records);
+            }
         }
         self.recent.1.push(at);
     }
@@ -164,13 +169,19 @@ impl Tally {
         facts: &mut Facts,
     ) {
         self.recorded = true;
-        let (Some(counts), Some(key)) = (&response.counts, response.id) else { return };
+        let Some(counts) = &response.counts else { return };
         let turn = response.turn;
         let owner = response.thread.map(|thread| facts.word(thread));
         let own = self.makers.first().map(|(id, _)| id);
+        let unnamed = || {
+            let figures = format!("{:?}", Vector::of(counts));
+            let maker = owner.as_deref().or(own.map(AsRef::as_ref)).unwrap_or_default();
+            figures_key(maker, XxHash3_128::oneshot(figures.as_bytes()), &moment(at))
+        };
         let usage = Usage {
             line,
-            key: key.into(),
+            key: response.id.map_or_else(unnamed, Key::from),
+            weak: response.id.is_none(),
             provider: self.provider.clone(),
             model: self.model_of(turn),
             at,
@@ -191,10 +202,33 @@ impl Tally {
         at: Option<DateTime<Utc>>,
         facts: &mut Facts,
     ) {
+        self.add(info, turn, line, at, self.maker(turn, at), facts);
+    }
+
+    /// The same of a line that is a copy of the parent's.
+    pub fn copied_total(
+        &mut self,
+        info: Option<&wire::Info>,
+        line: u32,
+        at: Option<DateTime<Utc>>,
+        facts: &mut Facts,
+    ) {
+        let parent = self.parent.clone().unwrap_or_else(|| "".into());
+        self.add(info, None, line, at, (parent, Some(true)), facts);
+    }
+
+    fn add(
+        &mut self,
+        info: Option<&wire::Info>,
+        turn: Option<&str>,
+        line: u32,
+        at: Option<DateTime<Utc>>,
+        (owner, inherited): (Word, Option<bool>),
+        facts: &mut Facts,
+    ) {
         let Some(info) = info else { return };
         let total = info.total_token_usage.as_ref().map(Vector::of);
         let last = info.last_token_usage.as_ref().map(Vector::of);
-        let (owner, inherited) = self.maker(turn, at);
         self.claim(total, last, inherited, line, facts);
         if self.recorded {
             self.total = total.or(self.total);
@@ -231,10 +265,7 @@ impl Tally {
             figures.push(' ');
         }
         figures.push_str(digits.format(self.resets));
-        let moment = match total {
-            Some(_) => String::new(),
-            None => at.map_or_else(String::new, |at| at.to_rfc3339()),
-        };
+        let moment = if total.is_some() { String::new() } else { moment(at) };
         let figures = XxHash3_128::oneshot(figures.as_bytes());
         let usage = Usage {
             line,
@@ -279,7 +310,7 @@ impl Tally {
     /// has the time of the copy, so that its owner is not known.
     fn maker(&self, turn: Option<&str>, at: Option<DateTime<Utc>>) -> (Word, Option<bool>) {
         let own = self.makers.first().map_or_else(|| "".into(), |(id, _)| id.clone());
-        if !self.child {
+        if self.parent.is_none() {
             return (own, Some(false));
         }
         let turned = turn.and_then(millis_of);
@@ -311,6 +342,11 @@ impl Tally {
             usage.kind = Some(kind);
         }
     }
+}
+
+/// When, as it stands in a key.
+fn moment(at: Option<DateTime<Utc>>) -> String {
+    at.map_or_else(String::new, |at| at.to_rfc3339())
 }
 
 #[cfg(test)]
