@@ -216,7 +216,7 @@ pub(super) fn run(run: &Run, args: &Args, output: &Output) -> Result<Answer> {
         }
     });
     if args.reconcile {
-        let reconciled = Reconciled::of(&read.accounts, &completions);
+        let reconciled = Reconciled::of(&read.accounts, &completions, told::width());
         return Ok(Answer { report: Some(Box::new(reconciled)), ..Answer::default() });
     }
     let beside = Beside::of(&ledger, &read);

@@ -27,4 +27,5 @@ mod usage_keeps;
 mod usage_ledgers;
 mod usage_money;
 mod usage_reasons;
+mod usage_rules;
 mod usages;

@@ -202,6 +202,9 @@ impl Report for Explanation {
     }
 
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
+        if self.is_empty() {
+            writeln!(out, "no record of usage, counted or refused")?;
+        }
         for one in &self.explained {
             let state = if one.counted { "counted" } else { "not counted" };
             writeln!(

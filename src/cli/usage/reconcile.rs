@@ -9,9 +9,15 @@ use comfy_table::{CellAlignment, Table};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::report::dollars;
+use super::{
+    report::dollars,
+    table::{lines, shortened, widest},
+};
 use crate::{
-    cli::output::{Report, grouped, printable},
+    cli::{
+        output::{Report, grouped, printable},
+        wrap::wrap,
+    },
     fact::{Claim, Tokens, Word},
     session::ledger::{Account, Completion},
 };
@@ -24,6 +30,9 @@ pub(in crate::cli) struct Reconciled {
     /// How many do not.
     differ: usize,
     rows: Vec<Row>,
+    /// How wide the terminal is.
+    #[serde(skip)]
+    width: Option<usize>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -96,7 +105,7 @@ type Scope<'a> = (&'static str, &'a str, Option<Word>);
 
 impl Reconciled {
     /// Of the sessions that were counted.
-    pub fn of(accounts: &[Account], completions: &[Completion]) -> Self {
+    pub fn of(accounts: &[Account], completions: &[Completion], width: Option<usize>) -> Self {
         let mut claims: BTreeMap<Scope<'_>, Vec<&Claim>> = BTreeMap::new();
         for account in accounts.iter().filter(|account| account.counted) {
             for claim in &account.claims {
@@ -113,7 +122,30 @@ impl Reconciled {
             .map(|(scope, claims)| Row::of(&scope, &claims, completions))
             .collect();
         let agree = rows.iter().filter(|row| row.agrees).count();
-        Self { agree, differ: rows.len() - agree, rows }
+        Self { agree, differ: rows.len() - agree, rows, width }
+    }
+
+    /// The rows, with names of at most that length.
+    fn table(&self, most: Option<usize>) -> Table {
+        let mut table = Table::new();
+        table.load_style(comfy_table::presets::NOTHING);
+        table.set_header(["client", "session", "model", "client's sum", "counted", "more"]);
+        for row in &self.rows {
+            let more = row.difference.total;
+            let sign = if more < 0 { "-" } else { "" };
+            table.add_row([
+                row.client.to_owned(),
+                shortened(&printable(&row.session), most),
+                shortened(&printable(row.model.as_deref().unwrap_or("all")), most),
+                grouped(row.claimed.total),
+                grouped(row.counted.total),
+                format!("{sign}{}", grouped(more.unsigned_abs())),
+            ]);
+        }
+        for column in table.column_iter_mut().skip(3) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+        table
     }
 }
 
@@ -162,34 +194,18 @@ impl Report for Reconciled {
     }
 
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
-        let mut table = Table::new();
-        table.load_style(comfy_table::presets::NOTHING);
-        table.set_header(["client", "session", "model", "client's sum", "counted", "more"]);
-        for row in &self.rows {
-            let more = row.difference.total;
-            let sign = if more < 0 { "-" } else { "" };
-            table.add_row([
-                row.client.to_owned(),
-                printable(&row.session),
-                printable(row.model.as_deref().unwrap_or("all")),
-                grouped(row.claimed.total),
-                grouped(row.counted.total),
-                format!("{sign}{}", grouped(more.unsigned_abs())),
-            ]);
-        }
-        for column in table.column_iter_mut().skip(3) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-        for line in table.lines() {
-            writeln!(out, "{}", line.trim_end())?;
-        }
+        let fits = |drawn: &String| self.width.is_none_or(|width| widest(drawn) <= width);
+        let narrower = [24, 12, 8].map(|most| lines(&self.table(Some(most))));
+        let drawn = std::iter::once(lines(&self.table(None))).chain(narrower);
+        let drawn = drawn.reduce(|best, next| if fits(&best) { best } else { next });
+        out.write_all(drawn.unwrap_or_default().as_bytes())?;
         writeln!(out, "{} agree, {} differ", self.agree, self.differ)?;
         if self.differ > 0 {
-            writeln!(
-                out,
-                "more: calls that left no record, such as compactions, titles and side questions, or a fork that goes on \
-                 from its parent's sum; less: calls of a process that was killed"
-            )?;
+            let why = "more: calls that left no record, such as compactions, titles and side questions, or a fork that \
+                       goes on from its parent's sum; less: calls of a process that was killed";
+            for part in wrap(why, self.width.unwrap_or(usize::MAX)) {
+                writeln!(out, "{part}")?;
+            }
         }
         Ok(())
     }

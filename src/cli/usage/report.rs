@@ -11,7 +11,10 @@ use serde_json::{Map, Value};
 
 use super::table;
 use crate::{
-    cli::output::{Report, grouped, printable},
+    cli::{
+        output::{Report, grouped, printable},
+        wrap::wrap,
+    },
     fact::Tokens,
     ops::usage::{By, Money, Row},
     session::ledger::Account,
@@ -238,7 +241,13 @@ impl Counted {
             let (path, more) = (printable(&first.path), more(others.len()));
             format!(" (damage in {path}{more}; `sessctl replay --check FILE` tells what it is)")
         });
-        if told.is_empty() { Ok(()) } else { writeln!(out, "{}{named}", told.join(", ")) }
+        if told.is_empty() {
+            return Ok(());
+        }
+        let line = format!("{}{named}", told.join(", "));
+        wrap(&line, self.width.unwrap_or(usize::MAX))
+            .iter()
+            .try_for_each(|part| writeln!(out, "{part}"))
     }
 
     fn csv(&self, out: &mut dyn Write) -> io::Result<()> {

@@ -151,16 +151,16 @@ fn bar(part: u64, most: u64, room: usize) -> String {
     bar
 }
 
-fn lines(table: &Table) -> String {
+pub(super) fn lines(table: &Table) -> String {
     table.lines().fold(String::new(), |text, line| text + line.trim_end() + "\n")
 }
 
-fn widest(text: &str) -> usize {
+pub(super) fn widest(text: &str) -> usize {
     text.lines().map(|line| line.chars().count()).max().unwrap_or(0)
 }
 
 /// A key of at most `most` characters. Of a path the end tells more than the beginning.
-fn shortened(key: &str, most: Option<usize>) -> String {
+pub(super) fn shortened(key: &str, most: Option<usize>) -> String {
     let count = key.chars().count();
     let Some(most) = most.filter(|most| *most > 0 && *most < count) else { return key.into() };
     if key.contains('/') {

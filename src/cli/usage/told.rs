@@ -71,7 +71,7 @@ pub(super) fn answer(args: &Args, by: &[By], told: Told<'_>) -> Answer {
 }
 
 /// How wide the terminal is that the answer goes to.
-fn width() -> Option<usize> {
+pub(super) fn width() -> Option<usize> {
     if !std::io::stdout().is_terminal() {
         return None;
     }

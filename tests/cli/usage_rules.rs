@@ -1,0 +1,278 @@
+//! What one billed completion is, rule by rule, on logs of a few lines.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::home::Home;
+
+const SESSION: &str = "11111111-1111-4111-8111-000000000001";
+
+/// A transcript of Claude Code: a prompt, and records that lack what all have.
+fn claude(home: &Home, records: &[Value]) {
+    let prompt =
+        json!({ "type": "user", "uuid": "u0", "message": { "role": "user", "content": "hi" } });
+    let lines = std::iter::once(&prompt).chain(records).enumerate().map(|(nth, record)| {
+        let mut line = json!({
+            "parentUuid": null, "isSidechain": false, "cwd": "/x", "sessionId": SESSION, "version": "2.1.0",
+            "timestamp": format!("2026-09-01T10:00:{nth:02}.000Z"),
+        });
+        line.as_object_mut().unwrap().extend(record.as_object().unwrap().clone());
+        line.to_string() + "\n"
+    });
+    write(home, &format!(".claude/projects/-x/{SESSION}.jsonl"), &lines.collect::<String>());
+}
+
+fn write(home: &Home, name: &str, text: &str) {
+    let path = home.path(name);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+fn answer(id: &str, input: u64, output: u64) -> Value {
+    let usage = json!({ "input_tokens": input, "output_tokens": output });
+    let message = json!({ "id": id, "model": "m", "stop_reason": "end_turn", "usage": usage });
+    json!({ "type": "assistant", "uuid": format!("{id}-{input}"), "message": message })
+}
+
+/// The completions and the tokens of a report.
+fn sums(report: &Value) -> (u64, u64) {
+    (report["completions"].as_u64().unwrap(), report["totals"]["total"].as_u64().unwrap())
+}
+
+/// The same, with and without the index, and by the way that tells of every record.
+fn told(home: &Home) -> Value {
+    let report = home.report(0, &["usage", "--by", "kind", "--by", "model"]);
+    let plain = home.report(0, &["usage", "--by", "kind", "--by", "model", "--no-cache"]);
+    assert_eq!(report, plain);
+    let day = home.report(0, &["usage", "--explain", "2026-09-01"]);
+    assert_eq!(day["completions"], report["completions"]);
+    let explained = day["explained"].as_array().unwrap().iter();
+    let total: u64 = explained.filter_map(|one| one["total"].as_u64()).sum();
+    assert_eq!(total, report["totals"]["total"].as_u64().unwrap());
+    report
+}
+
+#[test]
+fn a_tie_is_won_by_the_record_that_tells_its_calls_apart_and_then_by_the_final_one() {
+    let home = Home::new();
+    let mut apart = answer("a", 5, 10);
+    apart["message"]["stop_reason"] = Value::Null;
+    let call = json!([{ "type": "message", "input_tokens": 5, "output_tokens": 10 }]);
+    apart["message"]["usage"]["iterations"] = call;
+    let mut early = answer("b", 90, 10);
+    early["message"]["stop_reason"] = Value::Null;
+    claude(&home, &[apart, answer("a", 9, 10), early, answer("b", 7, 10)]);
+    assert_eq!(sums(&told(&home)), (2, 15 + 17));
+}
+
+#[test]
+fn what_stands_in_a_line_where_its_kind_has_nothing_is_not_paid() {
+    let home = Home::new();
+    let inner = answer("inner", 1000, 1000);
+    let mut odd = answer("odd", 0, 0);
+    odd["message"].as_object_mut().unwrap().remove("usage");
+    odd["data"] = json!({ "message": inner });
+    let mut progress = answer("told", 100, 100);
+    progress["type"] = "progress".into();
+    progress["data"] =
+        json!({ "message": { "type": "assistant", "message": { "note": "usage" } } });
+    claude(&home, &[answer("a", 1, 1), odd, progress]);
+    assert_eq!(sums(&told(&home)), (1, 2));
+}
+
+#[test]
+fn what_was_paid_counts_without_an_id_of_the_record_and_without_an_end_of_the_line() {
+    let home = Home::new();
+    let mut nameless = answer("b", 10, 10);
+    nameless.as_object_mut().unwrap().remove("uuid");
+    let inner = answer("c", 100, 100);
+    let mut progress = json!({ "type": "progress", "data": { "message": inner } });
+    claude(&home, &[answer("a", 1, 1), nameless, progress.take(), answer("d", 1000, 1000)]);
+    let report = told(&home);
+    assert_eq!(
+        (sums(&report), &report["broken_lines"], &report["torn_tails"]),
+        ((4, 2222), &1.into(), &0.into())
+    );
+    let path = home.path(&format!(".claude/projects/-x/{SESSION}.jsonl"));
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.trim_end()).unwrap();
+    let report = told(&home);
+    assert_eq!((sums(&report), &report["torn_tails"]), ((4, 2222), &1.into()));
+    // Cut in its middle it is no record.
+    fs::write(&path, &text[..text.len() - 20]).unwrap();
+    let report = told(&home);
+    assert_eq!((sums(&report), &report["torn_tails"]), ((3, 222), &1.into()));
+}
+
+#[test]
+fn an_error_that_a_model_was_paid_for_counts() {
+    let home = Home::new();
+    let mut paid = answer("b", 10, 10);
+    paid["isApiErrorMessage"] = true.into();
+    let mut own = answer("c", 7, 7);
+    own["isApiErrorMessage"] = true.into();
+    own["message"]["model"] = "<synthetic>".into();
+    claude(&home, &[answer("a", 1, 1), paid, own]);
+    assert_eq!(sums(&told(&home)), (2, 22));
+}
+
+#[test]
+fn a_session_alone_is_without_its_helpers_calls() {
+    let home = Home::new();
+    let inner = answer("helper", 10, 1);
+    let progress = json!({ "type": "progress", "uuid": "p", "data": { "message": inner } });
+    claude(&home, &[answer("a", 1, 1), progress]);
+    let mut own = answer("helper", 10, 10);
+    own["isSidechain"] = true.into();
+    own["sessionId"] = SESSION.into();
+    own["agentId"] = "0123abcd".into();
+    own["timestamp"] = "2026-09-01T10:00:01.000Z".into();
+    let agent = format!(".claude/projects/-x/{SESSION}/subagents/agent-0123abcd.jsonl");
+    write(&home, &agent, &(own.to_string() + "\n"));
+    assert_eq!(sums(&told(&home)), (2, 22));
+    assert_eq!(sums(&home.report(0, &["usage", SESSION])), (2, 22));
+    assert_eq!(sums(&home.report(0, &["usage", SESSION, "--own"])), (1, 2));
+}
+
+const PARENT: &str = "01a05c69-4d00-7000-8000-000000000001";
+
+fn codex(home: &Home, id: &str, lines: &[Value]) {
+    let line = |line: &Value| {
+        let mut line = line.clone();
+        line["timestamp"] = "2026-09-01T10:10:00.000Z".into();
+        line.to_string() + "\n"
+    };
+    let name = format!(".codex/sessions/2026/09/01/rollout-2026-09-01T10-10-00-{id}.jsonl");
+    write(home, &name, &lines.iter().map(line).collect::<String>());
+}
+
+fn meta(id: &str, more: &Value) -> Value {
+    let mut payload = json!({
+        "id": id, "timestamp": "2026-09-01T10:10:00.000Z", "cwd": "/x", "originator": "codex",
+        "cli_version": "0.90.0", "source": "cli", "model_provider": "openai",
+    });
+    payload.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    json!({ "type": "session_meta", "payload": payload })
+}
+
+fn child(id: &str) -> Value {
+    let source = json!({ "subagent": { "thread_spawn": { "parent_thread_id": PARENT } } });
+    meta(id, &json!({ "source": source, "forked_from_id": PARENT }))
+}
+
+fn event(payload: &Value) -> Value {
+    json!({ "type": "event_msg", "payload": payload })
+}
+
+fn total(total: u64, last: u64) -> Value {
+    let counts = |input: u64| {
+        json!({
+            "input_tokens": input, "cached_input_tokens": 0, "output_tokens": 0, "reasoning_output_tokens": 0,
+            "total_tokens": input,
+        })
+    };
+    let info = json!({ "total_token_usage": counts(total), "last_token_usage": counts(last) });
+    event(&json!({ "type": "token_count", "info": info }))
+}
+
+fn started(turn: &str) -> Value {
+    event(&json!({ "type": "task_started", "turn_id": turn }))
+}
+
+#[test]
+fn of_a_parent_that_is_gone_what_stands_before_a_childs_first_turn_is_the_parents() {
+    let home = Home::new();
+    for nth in 2..4 {
+        let id = format!("01a05c72-74c0-7000-8000-00000000000{nth}");
+        let turn = started(&format!("01a05c72-9bd0-7000-8000-00000000001{nth}"));
+        // Both make calls with the same figures, which are paid twice.
+        let calls = [total(350, 50), total(430, 80)];
+        let copied = [child(&id), meta(PARENT, &json!({})), total(100, 100), total(300, 200), turn];
+        codex(&home, &id, &[&copied[..], &calls[..]].concat());
+    }
+    let report = told(&home);
+    assert_eq!((sums(&report), &report["orphans"]), ((6, 560), &2.into()));
+    let rows: Vec<(&str, u64)> = report["rows"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| (row["kind"].as_str().unwrap(), row["total"].as_u64().unwrap()))
+        .collect();
+    assert_eq!(rows, [("main", 300), ("subagent", 260)]);
+}
+
+#[test]
+fn what_an_agents_log_numbers_as_its_parents_is_the_parents() {
+    let id = "01a05c72-74c0-7000-8000-000000000002";
+    let mut first = child(id);
+    first["payload"]["history_mode"] = "paginated".into();
+    first["payload"]["subagent_history_start_ordinal"] = 3.into();
+    let turn = started("01a05c72-9bd0-7000-8000-000000000012");
+    let mut lines = [first, total(100, 100), total(300, 200), turn, total(350, 50)];
+    for (ordinal, line) in lines.iter_mut().enumerate() {
+        line["ordinal"] = ordinal.into();
+    }
+    let home = Home::new();
+    codex(&home, id, &lines);
+    let report = told(&home);
+    assert_eq!((sums(&report), &report["orphans"]), ((3, 350), &2.into()));
+    let turn = started("01a05c6a-0000-7000-8000-000000000011");
+    codex(&home, PARENT, &[meta(PARENT, &json!({})), turn, total(100, 100), total(300, 200)]);
+    let report = told(&home);
+    assert_eq!((sums(&report), &report["orphans"]), ((3, 350), &0.into()));
+    assert_eq!(report["copied"], json!({ "records": 2, "total": 300 }));
+}
+
+fn record(turn: &str, response: &Value, input: u64) -> Value {
+    let usage = json!({ "input_tokens": input, "output_tokens": 0, "total_tokens": input });
+    let payload =
+        json!({ "thread_id": PARENT, "turn_id": turn, "response_id": response, "usage": usage });
+    json!({ "type": "token_usage_record", "payload": payload })
+}
+
+#[test]
+fn a_turns_model_may_be_named_behind_other_turns() {
+    let context = |turn: &str, model: &str| json!({ "type": "turn_context", "payload": { "turn_id": turn, "model": model, "cwd": "/x" } });
+    let home = Home::new();
+    codex(
+        &home,
+        PARENT,
+        &[
+            meta(PARENT, &json!({})),
+            context("ta", "ma"),
+            record("ta", &"r1".into(), 10),
+            record("tb", &"r2".into(), 20),
+            record("tc", &"r3".into(), 40),
+            context("tc", "mc"),
+            context("tb", "mb"),
+        ],
+    );
+    let report = told(&home);
+    let rows = report["rows"].as_array().unwrap().iter();
+    let models: Vec<(&str, u64)> =
+        rows.map(|row| (row["model"].as_str().unwrap(), row["total"].as_u64().unwrap())).collect();
+    assert_eq!(models, [("ma", 10), ("mb", 20), ("mc", 40)]);
+}
+
+#[test]
+fn a_response_without_an_id_counts_and_a_compactions_is_known_by_its_id_alone() {
+    let home = Home::new();
+    let compacted = json!({ "message": "all of it", "compaction_response_id": "r2" });
+    codex(
+        &home,
+        PARENT,
+        &[
+            meta(PARENT, &json!({})),
+            record("t", &Value::Null, 10),
+            record("t", &"r2".into(), 20),
+            json!({ "type": "compacted", "payload": compacted }),
+        ],
+    );
+    let report = told(&home);
+    assert_eq!((sums(&report), &report["weak_keys"]), ((2, 30), &1.into()));
+    let rows = report["rows"].as_array().unwrap().iter();
+    let kinds: Vec<(&str, u64)> =
+        rows.map(|row| (row["kind"].as_str().unwrap(), row["total"].as_u64().unwrap())).collect();
+    assert_eq!(kinds, [("compaction", 20), ("main", 10)]);
+}
