@@ -132,12 +132,14 @@ impl Kept {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(failed()(error)),
         };
-        let plain = zstd::stream::read::Decoder::new(file).map_err(failed())?;
+        let plain = zstd::stream::read::Decoder::new(file).map_err(|why| self.damaged(1, &why))?;
         let mut plain = BufReader::with_capacity(256 * 1024, plain);
         let mut line = Vec::new();
         for number in 1.. {
             line.clear();
-            if plain.read_until(b'\n', &mut line).map_err(failed())? == 0 {
+            let len =
+                plain.read_until(b'\n', &mut line).map_err(|why| self.damaged(number, &why))?;
+            if len == 0 {
                 break;
             }
             let entry: Entry<IgnoredAny> =
@@ -151,7 +153,11 @@ impl Kept {
     }
 
     fn damaged(&self, number: usize, why: &dyn std::fmt::Display) -> Error {
-        let what = format!("line {number} of it is no record that this sessctl knows: {why}");
-        Error::io("read", &self.path)(io::Error::new(io::ErrorKind::InvalidData, what))
+        let what = format!(
+            "line {number} of it is no record that this sessctl knows: {why}. Moved away, it is begun anew, without what \
+             was kept of logs that are gone"
+        );
+        let source = io::Error::new(io::ErrorKind::InvalidData, what);
+        Error::Io { action: "read", path: self.path.clone(), source }
     }
 }

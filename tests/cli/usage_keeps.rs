@@ -223,3 +223,20 @@ fn many_runs_at_once_lose_nothing() {
         assert_eq!(have[field], want[field], "{field}");
     }
 }
+
+#[test]
+fn a_damaged_ledger_is_named_with_its_line_and_left_alone() {
+    let home = Home::new();
+    home.pi();
+    home.report(0, &["usage", "--keep"]);
+    let kept = home.path(KEPT);
+    let whole = fs::read(&kept).unwrap();
+    let other = zstd::encode_all(&b"{\"x\":1}\n"[..], 0).unwrap();
+    for damaged in [&whole[..whole.len() / 2], b"no frame", &other] {
+        fs::write(&kept, damaged).unwrap();
+        let told = home.report(6, &["usage", "--keep"]);
+        let message = told["message"].as_str().unwrap();
+        assert!(message.contains("line 1 of it") && message.contains("begun anew"), "{message}");
+        assert_eq!(fs::read(&kept).unwrap(), damaged);
+    }
+}

@@ -185,3 +185,37 @@ fn damage_is_told_with_the_logs_that_have_it() {
         assert!(person.contains(part), "{part}: {person}");
     }
 }
+
+#[test]
+fn a_log_may_come_by_standard_input() {
+    let home = Home::new();
+    let path = home.pi();
+    let want = home.report(0, &["usage", word(&path), "--by", "model"]);
+    let told = |args: &[&str]| {
+        let mut command = home.command(&[args, &["--json"]].concat());
+        let out = command.stdin(fs::File::open(&path).unwrap()).output().unwrap();
+        serde_json::from_slice::<serde_json::Value>(&out.stdout).unwrap()
+    };
+    let have = told(&["usage", "-", "--by", "model"]);
+    assert_eq!((&have["rows"], &have["files"]), (&want["rows"], &1.into()));
+    let kept = told(&["usage", "-", "--keep"]);
+    assert_eq!(kept["completions"], want["completions"]);
+    assert_eq!(told(&["usage", "-", "--explain", PI_ID])["completions"], want["completions"]);
+    let twice = told(&["usage", "-", "-"]);
+    assert_eq!((&twice["exit"], &twice["code"]), (&2.into(), &"BAD_USAGE".into()));
+}
+
+#[test]
+fn a_range_that_is_empty_and_a_zone_that_is_none_are_refused() {
+    let home = Home::new();
+    home.pi();
+    for (args, word) in [
+        (&["--since", "2026-11-30", "--until", "2026-11-29"][..], "the range is empty"),
+        (&["--timezone", "Mars/Olympus"][..], "Europe/Berlin"),
+    ] {
+        let told = home.report(2, &[&["usage"], args].concat());
+        assert!(told["message"].as_str().unwrap().contains(word), "{told}");
+    }
+    let day = home.report(0, &["usage", "--since", "2026-11-29", "--until", "2026-11-29"]);
+    assert_eq!(day["completions"], 3);
+}

@@ -57,7 +57,8 @@ impl<'a> Keep<'a> {
 
     /// Keeps what was read of logs that are there.
     pub fn keep(&self, accounts: &[(PathBuf, Account)]) -> Result<()> {
-        let there = accounts.iter().filter(|(_, account)| !account.kept);
+        // What came by standard input has no place.
+        let there = accounts.iter().filter(|(path, account)| !account.kept && path.is_absolute());
         let mut sheets: Vec<(&Path, Lazy)> =
             there.map(|(path, account)| (path.as_path(), Lazy(account))).collect();
         sheets.sort_by_key(|(path, _)| *path);
