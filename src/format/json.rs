@@ -3,7 +3,7 @@
 use std::{borrow::Cow, ops::Range};
 
 use chrono::{DateTime, NaiveDate, SecondsFormat, Utc};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::DeserializeOwned};
 use serde_json::value::RawValue;
 
 use crate::{fact::Place, log::Line};
@@ -142,6 +142,20 @@ impl<'de> Deserialize<'de> for Count {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Option::<Raw<'de>>::deserialize(deserializer).map(Self::of)
     }
+}
+
+/// Reads counters. Where a key comes twice the last one counts, as in the clients, which are written in JavaScript or
+/// keep what they are sent.
+#[must_use]
+pub fn counters<T: DeserializeOwned>(text: &str) -> Option<T> {
+    let again = || serde_json::from_str(&last_of_each(text)?).ok();
+    serde_json::from_str(text).ok().or_else(again)
+}
+
+/// A value in which no key comes twice any more.
+#[must_use]
+pub fn last_of_each(text: &str) -> Option<String> {
+    serde_json::from_str::<serde_json::Value>(text).ok().map(|value| value.to_string())
 }
 
 /// An amount of dollars as whole nano-dollars; none where it cannot be one.

@@ -276,3 +276,30 @@ fn a_response_without_an_id_counts_and_a_compactions_is_known_by_its_id_alone() 
         rows.map(|row| (row["kind"].as_str().unwrap(), row["total"].as_u64().unwrap())).collect();
     assert_eq!(kinds, [("compaction", 20), ("main", 10)]);
 }
+
+#[test]
+fn of_a_counter_that_comes_twice_the_last_counts_as_in_the_clients() {
+    let twice = |path: &std::path::Path, once: &str, twice: &str| {
+        let text = fs::read_to_string(path).unwrap();
+        assert!(text.contains(once), "{once} in {text}");
+        fs::write(path, text.replace(once, twice)).unwrap();
+    };
+    let home = Home::new();
+    claude(&home, &[answer("a", 1, 1), answer("b", 10, 10)]);
+    let log = home.path(&format!(".claude/projects/-x/{SESSION}.jsonl"));
+    twice(&log, r#""output_tokens":10"#, r#""output_tokens":3,"output_tokens":10"#);
+    assert_eq!(sums(&told(&home)), (2, 22));
+
+    let home = Home::new();
+    codex(&home, PARENT, &[meta(PARENT, &json!({})), total(100, 100), total(300, 200)]);
+    let log = home
+        .path(&format!(".codex/sessions/2026/09/01/rollout-2026-09-01T10-10-00-{PARENT}.jsonl"));
+    twice(&log, r#""input_tokens":200"#, r#""input_tokens":7,"input_tokens":200"#);
+    assert_eq!(sums(&told(&home)), (2, 300));
+
+    let home = Home::new();
+    let log = home.pi();
+    let before = sums(&home.report(0, &["usage"]));
+    twice(&log, r#""usage":{"input":"#, r#""usage":{"input":5,"input":"#);
+    assert_eq!(sums(&home.report(0, &["usage", "--no-cache"])), before);
+}

@@ -97,8 +97,15 @@ pub(super) fn spend(
     kind: Option<&str>,
     facts: &mut Facts,
 ) {
-    let usage: Option<wire::Usage<'_>> = wire::read(message.usage.filter(|_| facts.keeps_usages()));
-    let Some(usage) = usage else { return };
+    let Some(raw) = message.usage.filter(|_| facts.keeps_usages()) else { return };
+    let again;
+    let usage: wire::Usage<'_> = if let Some(usage) = wire::read(Some(raw)) {
+        usage
+    } else {
+        again = json::last_of_each(raw.get()).unwrap_or_default();
+        let Ok(usage) = scan::read(again.as_bytes()) else { return };
+        usage
+    };
     let words = [message.id, message.model, record.timestamp, usage.speed, usage.service_tier];
     let words = words.map(text);
     let words = words.each_ref().map(|word| word.as_deref().map(str::as_bytes));
@@ -133,8 +140,10 @@ pub(super) fn tier(speed: Option<&[u8]>, service: Option<&[u8]>) -> Option<&'sta
 }
 
 fn counted(usage: &wire::Usage<'_>) -> Tokens {
-    let split: wire::CacheCreation = wire::read(usage.cache_creation).unwrap_or_default();
-    let details: wire::OutputDetails = wire::read(usage.output_tokens_details).unwrap_or_default();
+    let split = usage.cache_creation.and_then(|raw| json::counters(raw.get()));
+    let split: wire::CacheCreation = split.unwrap_or_default();
+    let details = usage.output_tokens_details.and_then(|raw| json::counters(raw.get()));
+    let details: wire::OutputDetails = details.unwrap_or_default();
     let counters = Counters {
         input: usage.input_tokens.0,
         output: usage.output_tokens.0,

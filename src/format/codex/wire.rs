@@ -126,7 +126,7 @@ pub(super) struct Payload<'a> {
 impl Payload<'_> {
     /// The running total that an event tells of.
     pub fn info(&self) -> Option<Info> {
-        serde_json::from_str(self.info?.get()).ok()
+        json::counters(self.info?.get())
     }
 
     /// Whether the client of today can decode a context line: 0.47 named the kind of a sandbox by another key.
@@ -273,7 +273,7 @@ impl<'a> Response<'a> {
     pub fn of(payload: &'a Payload<'a>) -> Self {
         let text = |text: &'a Option<Text<'a>>| text.as_ref().map(|text| text.0.as_ref());
         Self {
-            counts: payload.usage.and_then(|raw| serde_json::from_str(raw.get()).ok()),
+            counts: payload.usage.and_then(|raw| json::counters(raw.get())),
             id: text(&payload.response_id),
             turn: text(&payload.turn_id),
             thread: text(&payload.thread_id),

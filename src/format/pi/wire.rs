@@ -193,8 +193,17 @@ pub(in crate::format) struct Paid<'a> {
 impl<'a> Paid<'a> {
     /// The counters, if the value is an object of such.
     pub fn of(usage: Option<Raw<'a>>) -> Option<Self> {
-        let usage: Usage<'_> = serde_json::from_str(usage?.get()).ok()?;
-        let cost = usage.cost.and_then(|raw| serde_json::from_str(raw.get()).ok());
+        let text = usage?.get();
+        let cost = |usage: &Usage<'_>| usage.cost.and_then(|raw| json::counters(raw.get()));
+        if let Ok(usage) = serde_json::from_str::<Usage<'a>>(text) {
+            return Some(Self { cost: cost(&usage), usage });
+        }
+        let again = json::last_of_each(text)?;
+        let usage: Usage<'_> = serde_json::from_str(&again).ok()?;
+        let cost = cost(&usage);
+        let Usage { input, output, cache_read, cache_write, cache_write_1h, reasoning, .. } = usage;
+        let usage =
+            Usage { input, output, cache_read, cache_write, cache_write_1h, reasoning, cost: None };
         Some(Self { usage, cost })
     }
 }
