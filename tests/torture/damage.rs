@@ -133,8 +133,12 @@ fn seen(bytes: &[u8], forks: bool) -> Result<Seen, String> {
         told: findings.len(),
         digests: Some(history.digests),
     };
-    // What is only counted is counted as what is read.
-    let ledger = Log::spool(Cursor::new(bytes)).and_then(|log| Session::read_ledger(log, None));
+    // What is only counted is counted as what is read; but what was paid for a last line counts whether it ends or not.
+    let packed = bytes.starts_with(b"\x28\xB5\x2F\xFD");
+    let end: &[u8] = if packed || bytes.ends_with(b"\n") { b"" } else { b"\n" };
+    let ended = [bytes, end].concat();
+    let ledger = Log::spool(Cursor::new(&ended)).and_then(|log| Session::read_ledger(log, None));
+    let session = if end.is_empty() { session } else { read(&ended).map_err(failed)? };
     // A ledger takes the records of an answer in parts as one.
     let spent = |session: &Session| -> u64 {
         let mut usages = Vec::new();
