@@ -125,6 +125,11 @@ impl Intake {
         };
         self.damage.after += u64::from(self.damage.any);
         if let Some(finding) = fault {
+            // What the client takes for no record is as lost as what nobody can read.
+            if finding.code == Code::LineCorrupt {
+                self.damage.any = true;
+                self.damage.lost += 1;
+            }
             let finding = if finding.line.is_none() { finding.on(line.number()) } else { finding };
             self.findings.push(finding);
         }

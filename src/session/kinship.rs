@@ -3,6 +3,7 @@
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, HashMap, HashSet},
+    path::PathBuf,
 };
 
 use chrono::{DateTime, Utc};
@@ -19,6 +20,36 @@ pub fn align(accounts: &mut [Account]) {
     unmarked_forks(accounts);
     figures(accounts);
     gone::copies(accounts);
+    sums_of_children(accounts);
+}
+
+/// Leaves out what a tool's result sums up of a session that the tool ran, where that has a log of its own: below a folder
+/// named like the log that the result stands in.
+fn sums_of_children(accounts: &mut [Account]) {
+    let is_sum = |usage: &Usage| usage.kind.as_deref() == Some("tool");
+    let parents = accounts.iter().filter(|account| account.usages.iter().any(is_sum));
+    let parents: HashSet<PathBuf> =
+        parents.filter_map(|account| Some(account.path.as_ref()?.with_extension(""))).collect();
+    if parents.is_empty() {
+        return;
+    }
+    let mut sums: HashMap<PathBuf, Vec<Tokens>> = HashMap::new();
+    for account in accounts.iter() {
+        let folders = account.path.iter().flat_map(|path| path.ancestors().skip(1));
+        for folder in folders.filter(|folder| parents.contains(*folder)) {
+            let mut sum = Tokens::default();
+            account.usages.iter().for_each(|usage| sum.add(&usage.tokens));
+            sums.entry(folder.to_owned()).or_default().push(sum);
+        }
+    }
+    for account in accounts {
+        let own = account.path.as_ref().and_then(|path| sums.get_mut(&path.with_extension("")));
+        let Some(children) = own else { continue };
+        refuse(account, |usage| {
+            let child = children.iter().position(|sum| is_sum(usage) && *sum == usage.tokens);
+            child.map(|child| children.swap_remove(child)).is_some()
+        });
+    }
 }
 
 /// Makes a session that begins with another one's answers its fork. Which of two is the copy shows in what each has of
@@ -222,7 +253,7 @@ pub fn hear_children(accounts: &mut [Account], children: bool) {
 }
 
 /// Leaves out records that sum up what is counted elsewhere.
-fn refuse(account: &mut Account, which: impl Fn(&Usage) -> bool) {
+fn refuse(account: &mut Account, mut which: impl FnMut(&Usage) -> bool) {
     let Account { usages, refused, .. } = account;
     usages.retain(|usage| {
         let out = which(usage);

@@ -184,6 +184,14 @@ impl Account {
     }
 }
 
+impl Account {
+    /// What its file is called, compressed or not.
+    fn file_name(&self) -> Option<&str> {
+        let name = self.path.as_ref()?.file_name()?.to_str()?;
+        Some(name.trim_end_matches(".zstd").trim_end_matches(".zst"))
+    }
+}
+
 /// The id of a parent that is named by an id or by the path of its file.
 #[must_use]
 pub fn parent_id(session: &Session, parent: &str) -> String {
@@ -211,15 +219,17 @@ impl Ledger {
     ) -> Self {
         let family = Family::of(accounts);
         let mut ledger = Self::default();
-        // A file that lies in two places is one; where it went on it says more.
+        // A file that lies in two places is one; where it went on it says more. Pages of a session are several.
         let mut beside: HashMap<_, (u64, u64)> = HashMap::new();
         for account in accounts.iter().filter(|account| account.counted) {
-            let most = beside.entry((account.client, &account.session)).or_default();
+            let own = (account.client, &account.session, account.file_name());
+            let most = beside.entry(own).or_default();
             most.0 = most.0.max(account.unrecorded);
             most.1 = most.1.max(account.broken_lines);
         }
-        for (unrecorded, broken) in beside.into_values() {
-            ledger.unrecorded += unrecorded;
+        let mut unrecorded: HashMap<_, u64> = HashMap::new();
+        for ((client, session, _), (calls, broken)) in beside {
+            *unrecorded.entry((client, session)).or_default() += calls;
             ledger.broken_lines += broken;
         }
         let mut shared = Shared::default();
@@ -245,7 +255,14 @@ impl Ledger {
             }
             visit(completion);
         });
-        ledger.unrecorded = ledger.unrecorded.saturating_sub(told.len() as u64);
+        for own in told.iter().filter_map(|session| family.0.get(session.as_ref())) {
+            let parent =
+                own.parent.as_ref().and_then(|parent| unrecorded.get_mut(&(own.client, parent)));
+            if let Some(calls) = parent {
+                *calls = calls.saturating_sub(1);
+            }
+        }
+        ledger.unrecorded = unrecorded.into_values().sum();
         ledger
     }
 }

@@ -100,11 +100,10 @@ impl Reader for ClaudeReader {
             return Ok(());
         }
         if known && let Some(answer) = quick.answer {
-            let told = quick.kind == b"progress";
-            match (told, self.is_beside(quick.side)) {
-                (true, true) => {} // The client walks past it, and the subagent's own log has it.
-                (true, false) | (false, true) => answer.bill.spend(line, Some("subagent"), facts),
-                (false, false) => self.answered(line, answer, facts),
+            if quick.kind == b"progress" || self.is_beside(quick.side) {
+                answer.bill.spend(line, Some("subagent"), facts);
+            } else {
+                self.answered(line, answer, facts);
             }
             return Ok(());
         }
@@ -200,8 +199,10 @@ impl ClaudeReader {
         self.agent.get_or_insert(side);
         if self.is_beside(side) {
             // The client walks past such lines; what they cost was paid all the same.
-            if kind == "assistant" {
-                bill::spend(line, &record, message, at, Some("subagent"), facts);
+            match kind.as_ref() {
+                "assistant" => bill::spend(line, &record, message, at, Some("subagent"), facts),
+                "progress" => progress(line, &record, at, facts),
+                _ => {}
             }
             return Ok(());
         }

@@ -173,7 +173,8 @@ fn asks(part: u8, key: &[u8], wanted: Wanted) -> Ask {
             b"info" => Ask::Field(32),
             b"usage" => Ask::Field(33),
             b"message" => Ask::Field(34),
-            b"sandbox_policy" if !wanted.path => Ask::Field(35),
+            b"started_at" => Ask::Field(35),
+            b"sandbox_policy" if !wanted.path => Ask::Field(36),
             // Whatever has these states more than is read here.
             b"num_turns"
             | b"thread_settings"

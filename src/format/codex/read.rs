@@ -122,8 +122,16 @@ impl Reader for CodexReader {
                 Ok(())
             }
             "compacted" => {
-                let compacted = scan::read(payload.get().as_bytes())?;
+                let compacted: wire::Payload<'_> = scan::read(payload.get().as_bytes())?;
                 self.compacted(line, &compacted, facts);
+                let response = compacted.compaction_response_id.as_ref();
+                let recorded = response.is_some_and(|id| Tally::compaction(&id.0, facts));
+                if !recorded
+                    && !self.is_copied(ordinal)
+                    && self.tally.is_own(self.turn.as_deref(), at)
+                {
+                    facts.unrecorded += 1;
+                }
                 Ok(())
             }
             "token_usage_record" => {
@@ -458,6 +466,7 @@ impl CodexReader {
                 let turn = turn.unwrap_or_else(|| self.unnamed(facts));
                 facts.state(number, Fact::Opened(turn));
                 self.turn = event.turn_id.as_ref().map(Text::owned);
+                self.tally.started = event.started_at.and_then(|raw| raw.get().parse().ok());
                 if let Some(header) =
                     facts.header.as_mut().filter(|header| header.version == WRAPPED)
                 {
@@ -466,11 +475,11 @@ impl CodexReader {
             }
             "task_complete" | "turn_complete" => {
                 facts.state(number, Fact::Closed { turn, how: Ending::Completed });
-                self.turn = None;
+                (self.turn, self.tally.started) = (None, None);
             }
             "turn_aborted" => {
                 facts.state(number, Fact::Closed { turn, how: Ending::Aborted });
-                self.turn = None;
+                (self.turn, self.tally.started) = (None, None);
             }
             "user_message" if !self.paginated => {
                 let turn = self.unnamed(facts);
@@ -510,9 +519,6 @@ impl CodexReader {
         let list = compacted
             .replacement_history
             .and_then(|raw| serde_json::from_str::<Vec<Raw<'_>>>(raw.get()).ok());
-        if let Some(response) = &compacted.compaction_response_id {
-            Tally::compaction(&response.0, facts);
-        }
         let Some(list) = list else {
             facts.state(number, Fact::Condensed);
             facts.state(number, Fact::Said(Role::User, place(line, compacted.message)));

@@ -118,6 +118,8 @@ pub(super) struct Tally {
     resets: u32,
     /// Who is paid.
     pub provider: Option<Word>,
+    /// When the turn began, in seconds since 1970, as far as its beginning says it.
+    pub started: Option<i64>,
     /// What the running total has come to since this session's own calls began.
     grown: Grown,
     /// The models of turns, and the one in force.
@@ -313,7 +315,9 @@ impl Tally {
         if self.parent.is_none() {
             return (own, Some(false));
         }
-        let turned = turn.and_then(millis_of);
+        // A turn's id tells when it began, or else its first event, which rounds to seconds.
+        let started = || Some(self.started?.saturating_mul(1000).saturating_add(999));
+        let turned = turn.and_then(millis_of).or_else(started);
         let Some(time) = turned.or_else(|| at.map(|at| at.timestamp_millis())) else {
             return (own, None);
         };
@@ -334,13 +338,17 @@ impl Tally {
         }
     }
 
-    /// Marks the call that a compaction was.
-    pub fn compaction(response: &str, facts: &mut Facts) {
+    /// Whether a call is known to be this session's own.
+    pub fn is_own(&self, turn: Option<&str>, at: Option<DateTime<Utc>>) -> bool {
+        self.maker(turn, at).1 == Some(false)
+    }
+
+    /// Marks the call that a compaction was, if it is there.
+    pub fn compaction(response: &str, facts: &mut Facts) -> bool {
         let key = response.to_owned().into();
         let kind = facts.word("compaction");
-        if let Some(usage) = facts.usages.iter_mut().rev().find(|usage| usage.key == key) {
-            usage.kind = Some(kind);
-        }
+        let usage = facts.usages.iter_mut().rev().find(|usage| usage.key == key);
+        usage.map(|usage| usage.kind = Some(kind)).is_some()
     }
 }
 

@@ -110,6 +110,8 @@ pub(super) struct Payload<'a> {
     pub message: Option<Raw<'a>>,
     pub num_turns: Option<u32>,
     #[serde(borrow)]
+    pub started_at: Option<Raw<'a>>,
+    #[serde(borrow)]
     pub info: Option<Raw<'a>>,
     #[serde(borrow)]
     pub usage: Option<Raw<'a>>,

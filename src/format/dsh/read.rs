@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{quick, wire};
 use crate::{
-    fact::{Carrier, Ending, Fact, Facts, Header, Refusal, Role, Tokens, Usage, Word},
+    fact::{Carrier, Ending, Fact, Facts, Header, Key, Refusal, Role, Tokens, Usage, Word},
     finding::{Code, Finding},
     format::{
         Fault, Reader,
@@ -173,6 +173,10 @@ impl DshReader {
                 facts.state(at, Fact::Opened(turn));
             }
             wire::Body::TurnEnd(mark) => {
+                // An attempt that nobody tries again.
+                if let Some(sample) = self.sample.take() {
+                    self.spend_attempt(line, event, sample, facts);
+                }
                 let turn = Some(facts.id(&mark.turn.to_string()));
                 facts.state(at, Fact::Closed { turn, how: ending(mark.reason.as_ref()) });
             }
@@ -266,13 +270,18 @@ impl DshReader {
             }
             return;
         };
-        let Some(id) = said.message.id.as_ref().filter(|_| facts.keeps_usages()) else { return };
+        if !facts.keeps_usages() {
+            return;
+        }
+        let id = said.message.id.as_ref();
+        let key = id.map_or_else(|| unnamed(event, usage), |id| format!("m\0{}", id.0).into());
         let source = said.message.source.as_ref();
         let mut word = |text: Option<&Text<'_>>| text.map(|text| facts.word(text));
         let provider = word(source.and_then(|source| source.provider.as_ref()));
         let model = word(source.and_then(|source| source.model.as_ref()));
         let record = Usage {
-            key: format!("m\0{}", id.0).into(),
+            key,
+            weak: id.is_none(),
             provider: provider.or_else(|| self.route.0.clone()),
             model: model.or_else(|| self.route.1.clone()),
             tokens: tokens(usage),
@@ -307,12 +316,13 @@ fn spend_summary(
     summary: &wire::Summary<'_>,
     facts: &mut Facts,
 ) {
-    let (Some(usage), Some(id)) = (&summary.usage, &summary.compaction_id) else {
-        return unrecorded(event, facts);
-    };
+    let Some(usage) = &summary.usage else { return unrecorded(event, facts) };
+    let id = summary.compaction_id.as_ref();
+    let key = id.map_or_else(|| unnamed(event, usage), |id| format!("c\0{}", id.0).into());
     let mut word = |text: Option<&Text<'_>>| text.map(|text| facts.word(text));
     let record = Usage {
-        key: format!("c\0{}", id.0).into(),
+        key,
+        weak: id.is_none(),
         kind: Some("compaction".into()),
         provider: word(summary.provider.as_ref()),
         model: word(summary.model.as_ref()),
@@ -361,6 +371,11 @@ fn result(
         facts.state(json::index(line), Fact::Answered { call, made_up });
     }
     Ok(())
+}
+
+/// The key of a call whose record has no id: when it was made, and its counters.
+fn unnamed(event: &wire::Event<'_>, usage: &wire::Usage) -> Key {
+    format!("t\0{}\0{:?}", event.time.unwrap_or(0), tokens(usage)).into()
 }
 
 /// What all records of usage have in common.
