@@ -303,3 +303,79 @@ fn of_a_counter_that_comes_twice_the_last_counts_as_in_the_clients() {
     twice(&log, r#""usage":{"input":"#, r#""usage":{"input":5,"input":"#);
     assert_eq!(sums(&home.report(0, &["usage", "--no-cache"])), before);
 }
+
+fn pi(home: &Home, name: &str, id: &str, entries: &[Value]) {
+    let header = json!({
+        "type": "session", "version": 3, "id": id, "timestamp": "2026-09-01T10:00:00.000Z", "cwd": "/x",
+    });
+    let lines = std::iter::once(&header).chain(entries).map(|entry| entry.to_string() + "\n");
+    write(home, &format!(".pi/agent/sessions/--x--/{name}"), &lines.collect::<String>());
+}
+
+fn spent(nth: u32, role: &str, input: u64) -> Value {
+    let usage = json!({ "input": input, "output": 0, "cacheRead": 0, "cacheWrite": 0 });
+    let message = json!({
+        "role": role, "provider": "p", "model": "m", "content": [], "stopReason": "stop", "usage": usage,
+    });
+    json!({
+        "type": "message", "id": format!("{nth:08x}"), "parentId": null,
+        "timestamp": format!("2026-09-01T10:00:{nth:02}.000Z"), "message": message,
+    })
+}
+
+#[test]
+fn a_sum_of_a_session_that_a_tool_ran_is_not_paid_beside_that() {
+    const OWN: &str = "2026-09-01T10-00-00-000Z_01a0d239-fe96-7532-bec6-000000000001";
+    let home = Home::new();
+    let id = |nth: u32| format!("01a0d239-fe96-7532-bec6-00000000000{nth}");
+    let own = [spent(1, "assistant", 15), spent(2, "toolResult", 330), spent(3, "toolResult", 7)];
+    pi(&home, &format!("{OWN}.jsonl"), &id(1), &own);
+    // Alone it is all that there is.
+    assert_eq!(sums(&told(&home)), (3, 352));
+    let run = [spent(11, "assistant", 110), spent(12, "assistant", 220)];
+    pi(&home, &format!("{OWN}/run-0/session.jsonl"), &id(2), &run);
+    assert_eq!(sums(&told(&home)), (4, 352));
+}
+
+#[test]
+fn a_record_that_its_client_refuses_is_a_broken_line() {
+    let home = Home::new();
+    let mut odd = spent(2, "assistant", 100);
+    odd["message"]["stopReason"] = 7.into();
+    let name = "2026-09-01T10-00-00-000Z_01a0d239-fe96-7532-bec6-000000000001.jsonl";
+    pi(&home, name, "01a0d239-fe96-7532-bec6-000000000001", &[spent(1, "assistant", 15), odd]);
+    let report = told(&home);
+    assert_eq!((sums(&report), &report["broken_lines"]), ((1, 15), &1.into()));
+    assert_eq!(report["damaged"][0]["broken_lines"], 1);
+}
+
+#[test]
+fn a_compaction_that_left_no_usage_is_told_once_and_by_its_own_session() {
+    let home = Home::new();
+    let compacted = json!({ "type": "compacted", "payload": { "message": "all of it" } });
+    let turn = started("01a05c6a-0000-7000-8000-000000000011");
+    codex(
+        &home,
+        PARENT,
+        &[meta(PARENT, &json!({})), turn.clone(), total(100, 100), compacted.clone()],
+    );
+    assert_eq!(told(&home)["unrecorded"], 1);
+    // A child has a copy of it.
+    let id = "01a05c72-74c0-7000-8000-000000000002";
+    let own = started("01a05c72-9bd0-7000-8000-000000000012");
+    let copied = [child(id), meta(PARENT, &json!({})), turn, total(100, 100), compacted];
+    codex(&home, id, &[&copied[..], &[own, total(150, 50)]].concat());
+    let report = told(&home);
+    assert_eq!((sums(&report), &report["unrecorded"]), ((2, 150), &1.into()));
+    // A compaction of another client that has a log of its own says nothing of it.
+    claude(&home, &[answer("a", 1, 1)]);
+    let mut call = answer("summary", 9, 9);
+    call["isSidechain"] = true.into();
+    call["agentId"] = "acompact-0123ab".into();
+    call["sessionId"] = SESSION.into();
+    call["timestamp"] = "2026-09-01T10:00:01.000Z".into();
+    let agent = format!(".claude/projects/-x/{SESSION}/subagents/agent-acompact-0123ab.jsonl");
+    write(&home, &agent, &(call.to_string() + "\n"));
+    let report = told(&home);
+    assert_eq!((sums(&report), &report["unrecorded"]), ((4, 170), &1.into()));
+}
