@@ -2,7 +2,7 @@
 
 use std::{
     cmp::Reverse,
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     path::PathBuf,
 };
 
@@ -218,12 +218,18 @@ pub fn hear_children(accounts: &mut [Account], children: bool) {
     };
     // The calls of the children of each session; a file that lies in two places is one.
     let mut calls: HashMap<(Word, [u64; 4]), usize> = HashMap::new();
+    // Those of children whose own parents' logs are gone.
+    let there: HashSet<Word> = accounts.iter().map(|account| account.session.clone()).collect();
+    let mut lost: HashMap<[u64; 4], BTreeSet<Word>> = HashMap::new();
     let mut seen = HashSet::new();
     for account in accounts.iter().filter(|account| account.kind == "subagent") {
         let Some(parent) = &account.parent else { continue };
         for usage in account.usages.iter().filter(|usage| usage.telling == Telling::Folded) {
             if usage.inherited != Some(true) && seen.insert((account.client, usage.key)) {
                 *calls.entry((parent.clone(), figures(usage))).or_default() += 1;
+                if !there.contains(parent) {
+                    lost.entry(figures(usage)).or_default().insert(parent.clone());
+                }
             }
         }
     }
@@ -240,6 +246,10 @@ pub fn hear_children(accounts: &mut [Account], children: bool) {
     let mut heard = HashSet::new();
     for (told, Teller { figures, mut names }) in tellers {
         names.sort();
+        // A session above one whose log is gone as well is named by nobody but its child.
+        if names.iter().any(|name| !there.contains(name)) {
+            names.extend(lost.get(&figures).into_iter().flatten().cloned());
+        }
         let has = |name: &Word| calls.get(&(name.clone(), figures)) > Some(&0);
         if let Some(name) = names.into_iter().find(has) {
             *calls.entry((name, figures)).or_default() -= 1;

@@ -379,3 +379,46 @@ fn a_compaction_that_left_no_usage_is_told_once_and_by_its_own_session() {
     let report = told(&home);
     assert_eq!((sums(&report), &report["unrecorded"]), ((4, 170), &1.into()));
 }
+
+#[test]
+fn a_childs_calls_are_the_childs_whichever_of_its_ancestors_are_gone() {
+    let id = |nth: u32| format!("01a2282d-9435-71aa-9554-b510a3eabc1{nth}");
+    let path = |home: &Home, nth: u32| {
+        home.path(&format!(".prime/agent/sessions/{}.jsonl", id(nth))).display().to_string()
+    };
+    let usage =
+        |input: u64| json!({ "input": input, "output": 0, "cacheRead": 0, "cacheWrite": 0 });
+    let mut own = spent(2, "assistant", 8);
+    own["timestamp"] = "2026-09-01T10:00:21.000Z".into();
+    // A session, a fork of it and a fork of that: in forks an answer holds what its child cost.
+    let told_of = json!({
+        "type": "child_usage_attributed", "id": "000000aa", "parentId": "00000001", "targetId": "00000001",
+        "timestamp": "2026-09-01T10:00:06.000Z", "childUsage": usage(33), "aggregateUsage": usage(143),
+    });
+    for gone in [&[][..], &[0], &[1], &[0, 1]] {
+        let home = Home::new();
+        let log = |name: &str, nth: u32, depth: u32, parent: Option<u32>, entries: &[Value]| {
+            let begun = if depth > 0 { 5 } else { 10 * nth };
+            let header = json!({
+                "type": "session", "version": 3, "id": id(nth), "timestamp": format!("2026-09-01T10:00:{begun:02}.000Z"),
+                "cwd": "/x", "rlmDepth": depth, "parentSession": parent.map(|parent| path(&home, parent)),
+            });
+            let lines =
+                std::iter::once(&header).chain(entries).map(|entry| entry.to_string() + "\n");
+            write(&home, name, &lines.collect::<String>());
+        };
+        for (nth, parent) in [(0, None), (1, Some(0)), (2, Some(1))] {
+            let held = spent(1, "assistant", if nth == 0 { 110 } else { 143 });
+            let entries = [held, told_of.clone(), own.clone()];
+            let entries = if nth == 2 { &entries[..] } else { &entries[..2] };
+            if !gone.contains(&nth) {
+                log(&format!(".prime/agent/sessions/{}.jsonl", id(nth)), nth, 0, parent, entries);
+            }
+        }
+        let folder = format!(".prime/agent/session-artifacts/{}/sub-9a8b7c6d", id(0));
+        let child = [spent(11, "assistant", 33)];
+        log(&format!("{folder}/{}.jsonl", id(3)), 3, 1, Some(0), &child);
+        let report = home.report(0, &["usage", "--no-cache"]);
+        assert_eq!(sums(&report), (3, 110 + 33 + 8), "without {gone:?}: {report}");
+    }
+}
