@@ -164,7 +164,20 @@ fn figures(accounts: &mut [Account]) {
         // Of a parent's log in two places, the one that goes on may say more.
         let known = (0..accounts.len())
             .filter(|other| accounts[*other].client == client && accounts[*other].session == parent)
-            .max_by_key(|other| (same(&accounts[at], &accounts[*other]), Reverse(*other)));
+            .max_by_key(|other| (same(&accounts[at], &accounts[*other]), Reverse(*other)))
+            .or_else(|| {
+                // Whoever is older and begins alike is an ancestor, or has copied from one: two calls in a row with the
+                // same totals are no chance.
+                let own = &accounts[at];
+                let elder = |other: &Account| {
+                    (other.created, &other.session) < (own.created, &own.session)
+                        && other.parent.as_ref() != Some(&parent)
+                };
+                let alike = |other: &usize| same(own, &accounts[*other]);
+                let others = (0..accounts.len()).filter(|other| accounts[*other].client == client);
+                let others = others.filter(|other| elder(&accounts[*other]) && alike(other) > 1);
+                others.max_by_key(|other| (alike(other), Reverse(*other)))
+            });
         let copies = match known {
             Some(known) => same(&accounts[at], &accounts[known]),
             None => (0..accounts.len())

@@ -203,6 +203,31 @@ fn of_a_parent_that_is_gone_what_stands_before_a_childs_first_turn_is_the_parent
 }
 
 #[test]
+fn a_fork_of_a_fork_that_is_gone_begins_with_what_the_first_session_was_paid() {
+    let begun = |id: &str, minute: u32, parent: Option<&str>| {
+        let mut header = meta(id, &json!({ "forked_from_id": parent }));
+        header["payload"]["timestamp"] = format!("2026-09-01T10:{minute:02}:00.000Z").into();
+        header
+    };
+    let (middle, last) =
+        ("01a05c6a-0000-7000-8000-000000000002", "01a05c6b-0000-7000-8000-000000000003");
+    let calls = [total(100, 100), total(300, 200), total(350, 50), total(430, 80)];
+    let home = Home::new();
+    codex(&home, PARENT, &[&[begun(PARENT, 0, None)][..], &calls[..2]].concat());
+    let headers =
+        [begun(last, 9, Some(middle)), begun(middle, 5, Some(PARENT)), begun(PARENT, 0, None)];
+    codex(&home, last, &[&headers[..], &calls[..]].concat());
+    assert_eq!(sums(&told(&home)), (4, 430));
+    // So do two whose own parents are both gone.
+    fs::remove_dir_all(home.path(".codex")).unwrap();
+    codex(&home, last, &[&headers[..], &calls[..3]].concat());
+    let cousin = "01a05c6c-0000-7000-8000-000000000004";
+    let headers = [begun(cousin, 20, Some(PARENT)), begun(PARENT, 0, None)];
+    codex(&home, cousin, &[&headers[..], &calls[..2], &[total(307, 7)]].concat());
+    assert_eq!(sums(&told(&home)), (4, 350 + 7));
+}
+
+#[test]
 fn what_an_agents_log_numbers_as_its_parents_is_the_parents() {
     let id = "01a05c72-74c0-7000-8000-000000000002";
     let mut first = child(id);
