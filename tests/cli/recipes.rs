@@ -130,18 +130,18 @@ fn a_question_is_asked_aside_and_its_answer_merged() {
     let client = shell.home.path("bin/pi");
     let line = |id: &str, parent: &str, message: &str| {
         format!(
-            r#"{{"type":"message","id":"{id}","parentId":"{parent}","timestamp":"2026-12-01T00:00:00.000Z","message":{message}}}"#
+            r#"{{"type":"message","id":"{id}","parentId":"{parent}","timestamp":"2126-12-01T00:00:00.000Z","message":{message}}}"#
         )
     };
     let ask = line(
         "aaaaaaaa",
         "$last",
-        r#"{"role":"user","content":[{"type":"text","text":"$3"}],"timestamp":1796083200000}"#,
+        r#"{"role":"user","content":[{"type":"text","text":"$3"}],"timestamp":4951756800000}"#,
     );
     let answer = line(
         "bbbbbbbb",
         "aaaaaaaa",
-        r#"{"role":"assistant","content":[{"type":"text","text":"Because."}],"api":"x","provider":"x","model":"x","usage":{"input":1,"output":1,"cacheRead":0,"cacheWrite":0,"totalTokens":2},"stopReason":"stop","timestamp":1796083201000}"#,
+        r#"{"role":"assistant","content":[{"type":"text","text":"Because."}],"api":"x","provider":"x","model":"x","usage":{"input":1,"output":1,"cacheRead":0,"cacheWrite":0,"totalTokens":2},"stopReason":"stop","timestamp":4951756801000}"#,
     );
     let quoted = |line: &str| line.replace('"', "\\\"");
     let script = format!(
