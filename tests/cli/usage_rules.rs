@@ -447,3 +447,33 @@ fn a_childs_calls_are_the_childs_whichever_of_its_ancestors_are_gone() {
         assert_eq!(sums(&report), (3, 110 + 33 + 8), "without {gone:?}: {report}");
     }
 }
+
+#[test]
+fn in_dsh_an_answer_without_an_id_counts_and_so_does_an_attempt_that_ended_its_turn() {
+    let fixture = |name: &str| {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/dsh").join(name);
+        fs::read_to_string(path).unwrap()
+    };
+    let tell = |text: &str| {
+        let home = Home::new();
+        write(&home, "log.jsonl", text);
+        let report = home.report(0, &["usage", "log.jsonl", "--no-cache"]);
+        (sums(&report), report["weak_keys"].as_u64().unwrap())
+    };
+    let is_answer = |line: &&str| line.contains(r#""type":"assistant/message""#);
+    // The id is what stands behind the source of the first answer.
+    let text = fixture("v4-compact.jsonl");
+    let (whole, weak) = tell(&text);
+    let answer = text.lines().find(is_answer).unwrap();
+    let start = answer.find(r#","id":""#).unwrap();
+    let end = start + answer[start..].find("},").unwrap();
+    let nameless = text.replace(answer, &[&answer[..start], &answer[end..]].concat());
+    assert_ne!(nameless, text);
+    assert_eq!(tell(&nameless), (whole, weak + 1));
+    // In format 0 a sample of the counters comes before the answer.
+    let text = fixture("v0-plain.jsonl");
+    let (whole, weak) = tell(&text);
+    let answer = text.lines().find(is_answer).unwrap();
+    let cut: String = text.split_inclusive('\n').filter(|line| line.trim_end() != answer).collect();
+    assert_eq!(tell(&cut), (whole, weak + 1));
+}
