@@ -38,18 +38,23 @@ fn sums_of_children(accounts: &mut [Account]) {
         let folders = account.path.iter().flat_map(|path| path.ancestors().skip(1));
         for folder in folders.filter(|folder| parents.contains(*folder)) {
             let mut sum = Tokens::default();
-            account.usages.iter().for_each(|usage| sum.add(&usage.tokens));
+            let own = account.usages.iter().filter(|usage| usage.inherited != Some(true));
+            own.for_each(|usage| sum.add(&usage.tokens));
             sums.entry(folder.to_owned()).or_default().push(sum);
         }
     }
-    for account in accounts {
+    let mut found: HashSet<(&'static str, Key)> = HashSet::new();
+    for account in accounts.iter() {
         let own = account.path.as_ref().and_then(|path| sums.get_mut(&path.with_extension("")));
         let Some(children) = own else { continue };
-        refuse(account, |usage| {
-            let child = children.iter().position(|sum| is_sum(usage) && *sum == usage.tokens);
-            child.map(|child| children.swap_remove(child)).is_some()
-        });
+        for usage in account.usages.iter().filter(|usage| is_sum(usage)) {
+            if let Some(child) = children.iter().position(|sum| *sum == usage.tokens) {
+                children.swap_remove(child);
+                found.insert((account.client, usage.key));
+            }
+        }
     }
+    refuse_all(accounts, &found);
 }
 
 /// Makes a session that begins with another one's answers its fork. Which of two is the copy shows in what each has of
@@ -154,39 +159,18 @@ fn figures(accounts: &mut [Account]) {
         if !accounts[at].usages.iter().any(unknown) {
             continue;
         }
-        let same = |a: &Account, b: &Account| {
-            let pairs = a.usages.iter().zip(&b.usages);
-            pairs.take_while(|(a, b)| a.figures.is_some() && a.figures == b.figures).count()
-        };
-        let client = accounts[at].client;
         // What stands before the first call that is known to be its own is copied, and nothing behind that is.
         let own = accounts[at].usages.iter().position(|usage| usage.inherited == Some(false));
-        // Of a parent's log in two places, the one that goes on may say more.
-        let known = (0..accounts.len())
-            .filter(|other| accounts[*other].client == client && accounts[*other].session == parent)
-            .max_by_key(|other| (same(&accounts[at], &accounts[*other]), Reverse(*other)))
-            .or_else(|| {
-                // Whoever is older and begins alike is an ancestor, or has copied from one: two calls in a row with the
-                // same totals are no chance.
-                let own = &accounts[at];
-                let elder = |other: &Account| {
-                    (other.created, &other.session) < (own.created, &own.session)
-                        && other.parent.as_ref() != Some(&parent)
-                };
-                let alike = |other: &usize| same(own, &accounts[*other]);
-                let others = (0..accounts.len()).filter(|other| accounts[*other].client == client);
-                let others = others.filter(|other| elder(&accounts[*other]) && alike(other) > 1);
-                others.max_by_key(|other| (alike(other), Reverse(*other)))
-            });
+        let known = ancestor(accounts, at, &parent);
         let copies = match known {
-            Some(known) => same(&accounts[at], &accounts[known]),
+            Some(known) => alike(&accounts[at], &accounts[known]),
             None => (0..accounts.len())
                 .filter(|other| {
                     let sibling = &accounts[*other];
                     sibling.parent.as_ref() == Some(&parent)
                         && sibling.session != accounts[at].session
                 })
-                .map(|other| same(&accounts[at], &accounts[other]))
+                .map(|other| alike(&accounts[at], &accounts[other]))
                 .max()
                 .unwrap_or(0),
         };
@@ -209,15 +193,37 @@ fn figures(accounts: &mut [Account]) {
     }
 }
 
+/// How many calls at the beginning of two logs have the same figures.
+fn alike(a: &Account, b: &Account) -> usize {
+    let pairs = a.usages.iter().zip(&b.usages);
+    pairs.take_while(|(a, b)| a.figures.is_some() && a.figures == b.figures).count()
+}
+
+/// The log that one begins like: its parent's, or where that is gone an older one, which is an ancestor's or has copied from
+/// one as well: two calls in a row with the same totals are no chance. Siblings are looked at by others.
+fn ancestor(accounts: &[Account], at: usize, parent: &Word) -> Option<usize> {
+    let own = &accounts[at];
+    let nearest = |is: &dyn Fn(&Account) -> bool| {
+        let others = (0..accounts.len()).filter(|other| accounts[*other].client == own.client);
+        let others = others.filter(|other| is(&accounts[*other]));
+        // Of a log in two places, the one that goes on may say more.
+        others.max_by_key(|other| (alike(own, &accounts[*other]), Reverse(*other)))
+    };
+    let elder = |other: &Account| {
+        (other.created, &other.session) < (own.created, &own.session)
+            && other.parent.as_ref() != Some(parent)
+            && alike(own, other) > 1
+    };
+    nearest(&|other| other.session == *parent).or_else(|| nearest(&elder))
+}
+
 /// Leaves out what sessions tell of their children's calls, as far as the children's own logs have these. `children`:
 /// whether what derives from a session is asked for at all.
 pub fn hear_children(accounts: &mut [Account], children: bool) {
     let told = |usage: &Usage| usage.telling == Telling::Others;
     if !children {
         for account in accounts {
-            // In Claude Code what is told has the key that it has in the child's log.
-            let child = account.kind == "subagent";
-            refuse(account, |one| told(one) || !child && one.kind.as_deref() == Some("subagent"));
+            refuse(account, told);
         }
         return;
     }
@@ -269,14 +275,19 @@ pub fn hear_children(accounts: &mut [Account], children: bool) {
             heard.insert(told);
         }
     }
+    refuse_all(accounts, &heard);
+}
+
+/// Leaves out the records of these keys, in all logs that have them: copies say the same.
+fn refuse_all(accounts: &mut [Account], keys: &HashSet<(&'static str, Key)>) {
     for account in accounts {
         let client = account.client;
-        refuse(account, |usage| told(usage) && heard.contains(&(client, usage.key)));
+        refuse(account, |usage| keys.contains(&(client, usage.key)));
     }
 }
 
 /// Leaves out records that sum up what is counted elsewhere.
-fn refuse(account: &mut Account, mut which: impl FnMut(&Usage) -> bool) {
+fn refuse(account: &mut Account, which: impl Fn(&Usage) -> bool) {
     let Account { usages, refused, .. } = account;
     usages.retain(|usage| {
         let out = which(usage);

@@ -182,9 +182,7 @@ impl Account {
             counted: true,
         }
     }
-}
 
-impl Account {
     /// What its file is called, compressed or not.
     fn file_name(&self) -> Option<&str> {
         let name = self.path.as_ref()?.file_name()?.to_str()?;

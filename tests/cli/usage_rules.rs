@@ -133,6 +133,9 @@ fn a_session_alone_is_without_its_helpers_calls() {
     assert_eq!(sums(&told(&home)), (2, 22));
     assert_eq!(sums(&home.report(0, &["usage", SESSION])), (2, 22));
     assert_eq!(sums(&home.report(0, &["usage", SESSION, "--own"])), (1, 2));
+    // Without a log of its own there is nothing else to count it by.
+    fs::remove_file(home.path(&agent)).unwrap();
+    assert_eq!(sums(&home.report(0, &["usage", SESSION, "--own"])), (2, 2 + 11));
 }
 
 const PARENT: &str = "01a05c69-4d00-7000-8000-000000000001";
@@ -359,6 +362,19 @@ fn a_sum_of_a_session_that_a_tool_ran_is_not_paid_beside_that() {
     assert_eq!(sums(&told(&home)), (3, 352));
     let run = [spent(11, "assistant", 110), spent(12, "assistant", 220)];
     pi(&home, &format!("{OWN}/run-0/session.jsonl"), &id(2), &run);
+    assert_eq!(sums(&told(&home)), (4, 352));
+    // A fork says it again, and so does a copy of the log elsewhere.
+    let fork = "2026-09-01T11-00-00-000Z_01a0d239-fe96-7532-bec6-000000000003";
+    pi(&home, &format!("{fork}.jsonl"), &id(3), &own);
+    let text =
+        fs::read_to_string(home.path(&format!(".pi/agent/sessions/--x--/{fork}.jsonl"))).unwrap();
+    let parent = home.path(&format!(".pi/agent/sessions/--x--/{OWN}.jsonl")).display().to_string();
+    let named = format!("\"parentSession\":{parent:?},\"timestamp\":\"2026-09-01T11:00:00.000Z\"");
+    let text = text.replacen("\"timestamp\":\"2026-09-01T10:00:00.000Z\"", &named, 1);
+    assert!(text.contains("parentSession"));
+    write(&home, &format!(".pi/agent/sessions/--x--/{fork}.jsonl"), &text);
+    let copy = fs::read_to_string(&parent).unwrap();
+    write(&home, &format!(".pi/agent/sessions/--y--/{OWN}.jsonl"), &copy);
     assert_eq!(sums(&told(&home)), (4, 352));
 }
 

@@ -16,7 +16,7 @@ use super::{
 use crate::{
     cli::{
         Run,
-        pick::{find_parent_among, one_stdin, parent_file},
+        pick::{find_parent_among, parent_file},
         progress::Progress,
     },
     error::{Error, Result},
@@ -24,7 +24,7 @@ use crate::{
     format,
     log::Log,
     session::{Session, kinship, ledger::Account},
-    store::{Glance, Mark, Store, live},
+    store::{Mark, Store, live},
 };
 
 /// How far up owners are looked for that are named by a path and lie elsewhere.
@@ -101,7 +101,9 @@ impl Scope {
         let (mut piped, mut stores) = (None, [Vec::new(), Vec::new()]);
         for name in &args.what {
             if name == "-" {
-                one_stdin(&[("a session", Some("-")), ("another", piped.as_ref().and(Some("-")))])?;
+                if piped.is_some() {
+                    return Err(Error::BadUsage("standard input can be one session only".into()));
+                }
                 piped = Some(Log::spool(std::io::stdin().lock())?);
                 continue;
             }
@@ -115,13 +117,10 @@ impl Scope {
                 continue;
             }
             let found = run.env.absolute(&run.store.find(name)?.path);
-            // A session alone is in its own file, unless its client may keep it in several.
-            let client = Glance::at(&found).and_then(|glance| glance.client());
-            if !args.own || client.is_some_and(|client| client.layout().scattered()) {
-                let store = Store::around(&found);
-                around.extend(marked(live(store.logs(), false)));
-                stores[1].push(store);
-            }
+            // Also of a session alone: what it tells of helpers is theirs if their logs are there.
+            let store = Store::around(&found);
+            around.extend(marked(live(store.logs(), false)));
+            stores[1].push(store);
             named.extend(marked(vec![found]));
         }
         Ok(Self { piped, named, listed, around, adopts, stores })

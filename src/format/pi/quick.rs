@@ -3,7 +3,7 @@
 //!
 //! What states more is read by the structs of [`super::wire`], which say what a line means.
 
-use super::wire::{CALL, Called, Cost, Entry, Message, Paid, Usage};
+use super::wire::{CALL, Called, Cost, Entry, Message, Usage};
 use crate::format::{
     json::Text,
     scan::{Marks, Parsed, Scan, once},
@@ -12,7 +12,7 @@ use crate::format::{
 /// What a ledger keeps of an entry with an id.
 pub(super) enum Line<'a> {
     Nothing,
-    Answer(Box<(Entry<'a>, Message<'a>, Paid<'a>)>),
+    Answer(Box<(Entry<'a>, Message<'a>, Usage)>),
 }
 
 /// The line, if it is one that can be read like this.
@@ -172,7 +172,7 @@ fn entry<'a>(scan: &mut Scan<'a, '_>) -> Option<Line<'a>> {
 }
 
 /// What is nothing says nothing of what was paid.
-type Said<'a> = Option<(Message<'a>, Paid<'a>)>;
+type Said<'a> = Option<(Message<'a>, Usage)>;
 
 fn message<'a>(scan: &mut Scan<'a, '_>) -> Option<Said<'a>> {
     let mut message = Message::default();
@@ -229,9 +229,8 @@ fn message<'a>(scan: &mut Scan<'a, '_>) -> Option<Said<'a>> {
     Some(Some((message, paid)))
 }
 
-fn usage<'a>(scan: &mut Scan<'a, '_>) -> Option<Paid<'a>> {
-    let mut usage = Usage::default();
-    let (mut cost, mut seen) = (None, 0);
+fn usage(scan: &mut Scan<'_, '_>) -> Option<Usage> {
+    let (mut usage, mut seen) = (Usage::default(), 0);
     scan.object(|scan, key| {
         let (bit, field) = match key {
             b"input" => (0, &mut usage.input),
@@ -241,7 +240,7 @@ fn usage<'a>(scan: &mut Scan<'a, '_>) -> Option<Paid<'a>> {
             b"cacheWrite1h" => (4, &mut usage.cache_write_1h),
             b"reasoning" => (5, &mut usage.reasoning),
             b"cost" => {
-                cost = Some(self::cost(scan)?);
+                usage.cost = cost(scan)?;
                 return once(&mut seen, 6);
             }
             _ => return scan.value().map(|_| ()),
@@ -249,7 +248,7 @@ fn usage<'a>(scan: &mut Scan<'a, '_>) -> Option<Paid<'a>> {
         *field = scan.count()?;
         once(&mut seen, bit)
     })?;
-    Some(Paid { usage, cost })
+    Some(usage)
 }
 
 fn cost(scan: &mut Scan<'_, '_>) -> Option<Cost> {
@@ -261,7 +260,7 @@ fn cost(scan: &mut Scan<'_, '_>) -> Option<Cost> {
         total = serde_json::from_slice(scan.value()?).ok()?;
         once(&mut seen, 0)
     })?;
-    Some(Cost { total })
+    Some(Cost::of(total))
 }
 
 #[cfg(test)]

@@ -4,10 +4,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize, de::Error as _};
 use twox_hash::XxHash3_64;
 
-use super::{
-    quick,
-    wire::{self, Paid},
-};
+use super::{quick, wire};
 use crate::{
     fact::{Carrier, Ending, Fact, Facts, Header, Id, Role, Tokens, Usage, Word},
     finding::{Code, Finding, Severity},
@@ -329,13 +326,13 @@ impl PiReader {
         &mut self,
         line: Line<'_>,
         entry: &wire::Entry<'_>,
-        paid: Option<Paid<'_>>,
+        paid: Option<wire::Usage>,
         message: Option<&wire::Message<'_>>,
         kind: Option<&str>,
         facts: &mut Facts,
     ) {
-        let Some(Paid { usage, cost }) = paid else { return };
-        let tokens = tokens(&usage);
+        let Some(paid) = paid else { return };
+        let tokens = tokens(&paid);
         let answer = message.filter(|message| message.role.0 == "assistant");
         let model =
             answer.and_then(|answer| answer.response_model.as_ref().or(answer.model.as_ref()));
@@ -366,7 +363,7 @@ impl PiReader {
             model: model.or_else(|| self.model.clone()),
             at: json::moment(&time),
             tokens,
-            cost: cost.and_then(|cost| cost.total).and_then(json::nano_dollars),
+            cost: paid.cost.0,
             inherited: Some(inherited(entry, facts)),
             ..Usage::default()
         });
@@ -374,12 +371,12 @@ impl PiReader {
 }
 
 /// What was paid, if anybody wants to know.
-fn paid<'a>(usage: Option<Raw<'a>>, facts: &Facts) -> Option<Paid<'a>> {
-    usage.filter(|_| facts.keeps_usages()).and_then(|usage| Paid::of(Some(usage)))
+fn paid(usage: Option<Raw<'_>>, facts: &Facts) -> Option<wire::Usage> {
+    usage.filter(|_| facts.keeps_usages()).and_then(|usage| json::counters(usage.get()))
 }
 
 /// The counters as disjoint ones; what is written for an hour is a part of what is written.
-pub(in crate::format) fn tokens(usage: &wire::Usage<'_>) -> Tokens {
+pub(in crate::format) fn tokens(usage: &wire::Usage) -> Tokens {
     let cache_write = usage.cache_write.0;
     let cache_write_1h = usage.cache_write_1h.0.min(cache_write);
     Tokens {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use serde::{Deserialize, de::IgnoredAny};
+use serde::{Deserialize, Deserializer, de::IgnoredAny};
 
 use super::super::{
     Head, Unfolded,
@@ -163,11 +163,11 @@ pub(in crate::format) struct Message<'a> {
     pub exclude_from_context: Option<Raw<'a>>,
 }
 
-/// Counters, disjoint but for `cache_write_1h` (in `cache_write`) and `reasoning` (in `output`). A counter that is
-/// missing, null or no number is zero.
+/// Counters, disjoint but for `cache_write_1h` (in `cache_write`) and `reasoning` (in `output`), and what the client
+/// reckons that they cost. A counter that is missing, null or no number is zero.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(in crate::format) struct Usage<'a> {
+pub(in crate::format) struct Usage {
     pub input: Count,
     pub output: Count,
     pub cache_read: Count,
@@ -175,36 +175,29 @@ pub(in crate::format) struct Usage<'a> {
     #[serde(rename = "cacheWrite1h")]
     pub cache_write_1h: Count,
     pub reasoning: Count,
-    #[serde(borrow)]
-    pub cost: Option<Raw<'a>>,
+    pub cost: Cost,
 }
 
-#[derive(Deserialize)]
-pub(in crate::format) struct Cost {
-    pub total: Option<f64>,
+/// A cost in nano-dollars, if it is an object with a total.
+#[derive(Clone, Copy, Default)]
+pub(in crate::format) struct Cost(pub Option<u64>);
+
+impl Cost {
+    /// That of a total in dollars.
+    pub fn of(total: Option<f64>) -> Self {
+        Self(total.and_then(json::nano_dollars))
+    }
 }
 
-/// All that a record says of what was paid.
-pub(in crate::format) struct Paid<'a> {
-    pub usage: Usage<'a>,
-    pub cost: Option<Cost>,
-}
-
-impl<'a> Paid<'a> {
-    /// The counters, if the value is an object of such.
-    pub fn of(usage: Option<Raw<'a>>) -> Option<Self> {
-        let text = usage?.get();
-        let cost = |usage: &Usage<'_>| usage.cost.and_then(|raw| json::counters(raw.get()));
-        if let Ok(usage) = serde_json::from_str::<Usage<'a>>(text) {
-            return Some(Self { cost: cost(&usage), usage });
+impl<'de> Deserialize<'de> for Cost {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Sum {
+            total: Option<f64>,
         }
-        let again = json::last_of_each(text)?;
-        let usage: Usage<'_> = serde_json::from_str(&again).ok()?;
-        let cost = cost(&usage);
-        let Usage { input, output, cache_read, cache_write, cache_write_1h, reasoning, .. } = usage;
-        let usage =
-            Usage { input, output, cache_read, cache_write, cache_write_1h, reasoning, cost: None };
-        Some(Self { usage, cost })
+        let cost = Option::<Raw<'de>>::deserialize(deserializer)?;
+        let sum: Option<Sum> = cost.and_then(|cost| json::counters(cost.get()));
+        Ok(Self::of(sum.and_then(|sum| sum.total)))
     }
 }
 

@@ -61,10 +61,8 @@ struct Attribution<'a> {
     timestamp: Option<Text<'a>>,
     #[serde(borrow)]
     target_id: Text<'a>,
-    #[serde(borrow)]
-    child_usage: wire::Usage<'a>,
-    #[serde(borrow)]
-    aggregate_usage: Option<wire::Usage<'a>>,
+    child_usage: wire::Usage,
+    aggregate_usage: Option<wire::Usage>,
 }
 
 impl Reader for PrimeReader {
@@ -114,7 +112,7 @@ impl PrimeReader {
 
     fn attribute(&mut self, line: Line<'_>, told: &Attribution<'_>, facts: &mut Facts) {
         let child = read::tokens(&told.child_usage);
-        let cost = dollars(&told.child_usage);
+        let cost = told.child_usage.cost.0;
         if let Some(answer) =
             self.answers.get_mut(&XxHash3_64::oneshot(told.target_id.0.as_bytes()))
         {
@@ -159,11 +157,6 @@ fn less(sum: Tokens, children: Tokens) -> Tokens {
         output: sum.output.saturating_sub(children.output),
         reasoning: sum.reasoning.saturating_sub(children.reasoning),
     }
-}
-
-fn dollars(usage: &wire::Usage<'_>) -> Option<u64> {
-    let cost = usage.cost.and_then(|raw| serde_json::from_str::<wire::Cost>(raw.get()).ok());
-    cost.and_then(|cost| cost.total).and_then(json::nano_dollars)
 }
 
 #[cfg(test)]
