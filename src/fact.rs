@@ -382,6 +382,19 @@ impl Tokens {
             *mine = mine.saturating_add(more);
         }
     }
+
+    /// These without `other`, which has no counter that is greater.
+    #[must_use]
+    pub fn less(&self, other: &Self) -> Option<Self> {
+        Some(Self {
+            input: self.input.checked_sub(other.input)?,
+            cache_read: self.cache_read.checked_sub(other.cache_read)?,
+            cache_write_5m: self.cache_write_5m.checked_sub(other.cache_write_5m)?,
+            cache_write_1h: self.cache_write_1h.checked_sub(other.cache_write_1h)?,
+            output: self.output.checked_sub(other.output)?,
+            reasoning: self.reasoning.checked_sub(other.reasoning)?,
+        })
+    }
 }
 
 /// A word that many records share, such as a model's name: once in memory, and no wider than a pointer where it is meant.
@@ -566,6 +579,8 @@ pub enum Telling {
     Folded,
     /// Another session's, which has a log of its own unless that is gone, and knows the call by another key.
     Others,
+    /// Its own, and with it all that its parent had spent: a running total that a child goes on with.
+    Carried,
 }
 
 /// What a client itself says that a session has cost so far: a sum of its own, which is no completion.

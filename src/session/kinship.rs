@@ -9,7 +9,7 @@ use std::{
 use chrono::{DateTime, Utc};
 
 use super::{
-    gone,
+    carry, gone,
     ledger::{Account, Family},
 };
 use crate::fact::{Key, Keys, Refusal, Refused, Table, Telling, Tokens, Usage, Word, figures_key};
@@ -19,6 +19,7 @@ pub fn align(accounts: &mut [Account]) {
     gone::forks(accounts);
     unmarked_forks(accounts);
     figures(accounts);
+    carry::subtract(accounts);
     gone::copies(accounts);
     sums_of_children(accounts);
 }

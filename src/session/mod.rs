@@ -4,6 +4,7 @@
 
 mod boundary;
 mod branch;
+mod carry;
 mod early;
 mod enough;
 pub mod explain;

@@ -75,7 +75,7 @@ struct Claimed {
 /// Input, read from the cache, written to it for five minutes and for an hour, output, reasoning.
 type Counters = [u64; 6];
 
-const TELLINGS: [Telling; 3] = [Telling::Own, Telling::Folded, Telling::Others];
+const TELLINGS: [Telling; 4] = [Telling::Own, Telling::Folded, Telling::Others, Telling::Carried];
 
 impl Sheet {
     /// The sheet of an account.

@@ -143,7 +143,9 @@ const PARENT: &str = "01a05c69-4d00-7000-8000-000000000001";
 fn codex(home: &Home, id: &str, lines: &[Value]) {
     let line = |line: &Value| {
         let mut line = line.clone();
-        line["timestamp"] = "2026-09-01T10:10:00.000Z".into();
+        if line["timestamp"].is_null() {
+            line["timestamp"] = "2026-09-01T10:10:00.000Z".into();
+        }
         line.to_string() + "\n"
     };
     let name = format!(".codex/sessions/2026/09/01/rollout-2026-09-01T10-10-00-{id}.jsonl");
@@ -250,6 +252,55 @@ fn what_an_agents_log_numbers_as_its_parents_is_the_parents() {
     let report = told(&home);
     assert_eq!((sums(&report), &report["orphans"]), ((3, 350), &0.into()));
     assert_eq!(report["copied"], json!({ "records": 2, "total": 300 }));
+}
+
+#[test]
+fn a_total_that_a_child_goes_on_with_is_without_its_parents_calls() {
+    let plain = |sum: u64| {
+        let mut event = total(sum, 0);
+        event["payload"]["info"].as_object_mut().unwrap().remove("last_token_usage");
+        event
+    };
+    let at = |mut event: Value, time: &str| {
+        event["timestamp"] = format!("2026-09-01T{time}.000Z").into();
+        event
+    };
+    let born = |id: &str, parent: &str, time: &str| {
+        let created = format!("2026-09-01T{time}.000Z");
+        meta(id, &json!({ "forked_from_id": parent, "timestamp": created }))
+    };
+    let (id, third) =
+        ("01a05c72-74c0-7000-8000-000000000002", "01a05c7b-9c80-7000-8000-000000000003");
+    let home = Home::new();
+    // A counter that starts anew, and a call behind the fork.
+    let calls = [
+        at(total(1000, 1000), "10:11:00"),
+        at(total(100, 100), "10:12:00"),
+        at(total(300, 200), "10:13:00"),
+        at(total(900, 600), "10:25:00"),
+    ];
+    codex(&home, PARENT, &[&[meta(PARENT, &json!({}))][..], &calls].concat());
+    let own = [at(plain(350), "10:21:00"), at(plain(380), "10:22:00")];
+    codex(&home, id, &[&[born(id, PARENT, "10:20:00")][..], &own].concat());
+    assert_eq!(sums(&told(&home)), (6, 1900 + 50 + 30));
+    assert_eq!(sums(&home.report(0, &["usage", id])), (2, 50 + 30));
+    // A child of the child, which first says its parent's total again.
+    let own = [at(plain(350), "10:31:00"), at(plain(357), "10:32:00")];
+    codex(&home, third, &[&[born(third, id, "10:21:30")][..], &own].concat());
+    let report = told(&home);
+    assert_eq!((sums(&report), &report["weak_keys"]), ((7, 1900 + 80 + 7), &0.into()));
+    let rows = report["rows"].as_array().unwrap().iter();
+    let kinds: Vec<(&str, u64)> =
+        rows.map(|row| (row["kind"].as_str().unwrap(), row["total"].as_u64().unwrap())).collect();
+    assert_eq!(kinds, [("fork", 87), ("main", 1900)]);
+    // Nobody knows what a parent came to whose log is gone.
+    let log = |id: &str| {
+        home.path(&format!(".codex/sessions/2026/09/01/rollout-2026-09-01T10-10-00-{id}.jsonl"))
+    };
+    fs::remove_file(log(third)).unwrap();
+    fs::remove_file(log(PARENT)).unwrap();
+    let report = told(&home);
+    assert_eq!((sums(&report), &report["weak_keys"]), ((2, 380), &1.into()));
 }
 
 fn record(turn: &str, response: &Value, input: u64) -> Value {

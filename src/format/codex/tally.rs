@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use twox_hash::XxHash3_128;
 
 use super::{millis_of, wire};
-use crate::fact::{Claim, Facts, Key, Refusal, Tokens, Usage, Word, figures_key};
+use crate::fact::{Claim, Facts, Key, Refusal, Telling, Tokens, Usage, Word, figures_key};
 
 /// Counters as the client gives them, which a copy keeps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -251,6 +251,7 @@ impl Tally {
                 None => return,
             },
         };
+        let carried = self.total.is_none() && last.is_none() && self.parent.is_some();
         let step_unseen = match (total, self.total, last) {
             (Some(total), Some(before), Some(last)) => {
                 total.since(before).is_some_and(|step| step != last)
@@ -281,6 +282,7 @@ impl Tally {
             inherited,
             owner: Some(owner),
             figures: NonZeroU128::new(figures),
+            telling: if carried { Telling::Carried } else { Telling::Own },
             ..Usage::default()
         };
         self.spend(usage, turn, facts);
