@@ -185,10 +185,11 @@ Register-ArgumentCompleter -Native -CommandName 'sessctl' -ScriptBlock {
             break
         }
         'sessctl;usage' {
+            [CompletionResult]::new('--last', '--last', [CompletionResultType]::ParameterName, 'The session written last, of those whose working folder is DIR if one is given')
             [CompletionResult]::new('--by', '--by', [CompletionResultType]::ParameterName, 'Group by; may be given several times [default: session]')
-            [CompletionResult]::new('--since', '--since', [CompletionResultType]::ParameterName, 'From this day or time on')
+            [CompletionResult]::new('--since', '--since', [CompletionResultType]::ParameterName, 'From this day or time on: 2026-01-31, today, yesterday, 7d (so many days before today), 2026-01-31T12:00:00Z')
             [CompletionResult]::new('--until', '--until', [CompletionResultType]::ParameterName, 'Up to this day, which is included, or time, which is not')
-            [CompletionResult]::new('--timezone', '--timezone', [CompletionResultType]::ParameterName, 'The zone of days, as an IANA name')
+            [CompletionResult]::new('--timezone', '--timezone', [CompletionResultType]::ParameterName, 'The zone of days, as an IANA name, or `local`')
             [CompletionResult]::new('--prices', '--prices', [CompletionResultType]::ParameterName, 'Take prices from a file in the form of the genai-prices data instead of those built in')
             [CompletionResult]::new('--ledger', '--ledger', [CompletionResultType]::ParameterName, 'Write a row for each completion: .parquet, .ndjson, .ndjson.zst, or a folder of parts')
             [CompletionResult]::new('--explain', '--explain', [CompletionResultType]::ParameterName, 'Show every record of a completion, a day or a session, counted or refused, with its place and the rule')

@@ -479,12 +479,16 @@ _sessctl() {
             return 0
             ;;
         sessctl__subcmd__usage)
-            opts="-q -v -h --by --since --until --timezone --own --include-forks --cost --prices --compact --csv --ledger --with-paths --statusline --explain --reconcile --no-cache --keep --fail-over --store --format --json --quiet --verbose --color --strict --help"
+            opts="-q -v -h --last --by --since --until --timezone --own --include-forks --cost --prices --compact --csv --ledger --with-paths --statusline --explain --reconcile --no-cache --keep --fail-over --store --format --json --quiet --verbose --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --last)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --by)
                     COMPREPLY=($(compgen -W "session family day week month model client project kind" -- "${cur}"))
                     return 0

@@ -176,10 +176,11 @@ set edit:completion:arg-completer[sessctl] = {|@words|
             cand --help 'Print help (see more with ''--help'')'
         }
         &'sessctl;usage'= {
+            cand --last 'The session written last, of those whose working folder is DIR if one is given'
             cand --by 'Group by; may be given several times [default: session]'
-            cand --since 'From this day or time on'
+            cand --since 'From this day or time on: 2026-01-31, today, yesterday, 7d (so many days before today), 2026-01-31T12:00:00Z'
             cand --until 'Up to this day, which is included, or time, which is not'
-            cand --timezone 'The zone of days, as an IANA name'
+            cand --timezone 'The zone of days, as an IANA name, or `local`'
             cand --prices 'Take prices from a file in the form of the genai-prices data instead of those built in'
             cand --ledger 'Write a row for each completion: .parquet, .ndjson, .ndjson.zst, or a folder of parts'
             cand --explain 'Show every record of a completion, a day or a session, counted or refused, with its place and the rule'

@@ -172,6 +172,7 @@ complete -c sessctl -n "__fish_sessctl_using_subcommand replay" -s q -l quiet -d
 complete -c sessctl -n "__fish_sessctl_using_subcommand replay" -s v -l verbose -d 'Also print what is merely worth knowing'
 complete -c sessctl -n "__fish_sessctl_using_subcommand replay" -l strict -d 'Take warnings for errors'
 complete -c sessctl -n "__fish_sessctl_using_subcommand replay" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c sessctl -n "__fish_sessctl_using_subcommand usage" -l last -d 'The session written last, of those whose working folder is DIR if one is given' -r -F
 complete -c sessctl -n "__fish_sessctl_using_subcommand usage" -l by -d 'Group by; may be given several times [default: session]' -r -f -a "session\t''
 family\t''
 day\t''
@@ -181,9 +182,9 @@ model\t''
 client\t''
 project\t''
 kind\t''"
-complete -c sessctl -n "__fish_sessctl_using_subcommand usage" -l since -d 'From this day or time on' -r
+complete -c sessctl -n "__fish_sessctl_using_subcommand usage" -l since -d 'From this day or time on: 2026-01-31, today, yesterday, 7d (so many days before today), 2026-01-31T12:00:00Z' -r
 complete -c sessctl -n "__fish_sessctl_using_subcommand usage" -l until -d 'Up to this day, which is included, or time, which is not' -r
-complete -c sessctl -n "__fish_sessctl_using_subcommand usage" -l timezone -d 'The zone of days, as an IANA name' -r
+complete -c sessctl -n "__fish_sessctl_using_subcommand usage" -l timezone -d 'The zone of days, as an IANA name, or `local`' -r
 complete -c sessctl -n "__fish_sessctl_using_subcommand usage" -l prices -d 'Take prices from a file in the form of the genai-prices data instead of those built in' -r -F
 complete -c sessctl -n "__fish_sessctl_using_subcommand usage" -l ledger -d 'Write a row for each completion: .parquet, .ndjson, .ndjson.zst, or a folder of parts' -r -F
 complete -c sessctl -n "__fish_sessctl_using_subcommand usage" -l explain -d 'Show every record of a completion, a day or a session, counted or refused, with its place and the rule' -r

@@ -1,6 +1,9 @@
 //! Every way in which a command can fail: a stable code, an exit status, and what a script needs to decide.
 
-use std::{io, path::PathBuf};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 use serde_json::{Map, Value, json};
 
@@ -339,6 +342,18 @@ impl Error {
         match value {
             Value::Object(map) => map,
             _ => Map::new(),
+        }
+    }
+
+    /// The same of the file `path`, where it is about the inside of one.
+    #[must_use]
+    pub fn within(self, path: &Path) -> Self {
+        match self {
+            Self::Damaged(mut finding) => {
+                finding.path.get_or_insert_with(|| path.into());
+                Self::Damaged(finding)
+            }
+            other => other,
         }
     }
 

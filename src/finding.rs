@@ -1,6 +1,6 @@
 //! What can be wrong with a log, and what is merely worth knowing: one set of codes for all clients.
 
-use std::{borrow::Cow, fmt};
+use std::{borrow::Cow, fmt, path::PathBuf};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
@@ -185,6 +185,9 @@ pub struct Finding {
     /// The byte in the file, where it helps.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub byte: Option<u64>,
+    /// The file, where it is not the one that the report is about.
+    #[serde(skip)]
+    pub path: Option<PathBuf>,
     /// For people.
     pub message: String,
     /// What else this kind tells.
@@ -201,6 +204,7 @@ impl Finding {
             line: None,
             lines: None,
             byte: None,
+            path: None,
             message: message.into(),
             fields: Map::new(),
         }

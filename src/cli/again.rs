@@ -9,6 +9,21 @@ use std::{
 use super::report::quoted;
 use crate::env::Env;
 
+/// Flags with a value that names no session that is there.
+const VALUED: [&str; 11] = [
+    "--ask",
+    "--cwd",
+    "--format",
+    "--framing",
+    "--id",
+    "--note",
+    "--out",
+    "--pane",
+    "--request-id",
+    "--store",
+    "--title",
+];
+
 /// The command line of this run, to be given again with a change.
 #[derive(Clone, Debug)]
 pub struct Again {
@@ -34,6 +49,12 @@ impl Again {
     /// Whether a flag was given.
     pub fn has(&self, flag: &str) -> bool {
         self.words.iter().any(|word| is(word, flag))
+    }
+
+    /// Whether that is the value of a flag.
+    pub fn is_value(&self, value: &str, flag: &str) -> bool {
+        let apart = self.words.windows(2).any(|two| two[0] == flag && two[1] == value);
+        apart || self.words.iter().any(|word| word.strip_prefix(flag) == Some(&format!("={value}")))
     }
 
     /// The first word of this command line that fits.
@@ -75,10 +96,16 @@ impl Again {
         self.pasted(&self.left(flag))
     }
 
-    /// The same with another word in the place of one.
+    /// The same with another word in the place of one that names a session. The same word may stand behind a flag as well.
     pub fn instead(&self, word: &str, other: &str) -> String {
-        let changed = |own: &String| if own == word { other.to_owned() } else { own.clone() };
-        self.pasted(&self.words.iter().map(changed).collect::<Vec<_>>())
+        let mut words = self.words.clone();
+        let mut places = words.iter().enumerate().filter(|(_, own)| *own == word).map(|(at, _)| at);
+        let is_value = |at: usize| at > 0 && VALUED.contains(&words[at - 1].as_str());
+        let first = places.clone().next();
+        if let Some(at) = places.find(|at| !is_value(*at)).or(first) {
+            other.clone_into(&mut words[at]);
+        }
+        self.pasted(&words)
     }
 
     /// The same with a word as the value of a flag.
@@ -159,6 +186,16 @@ mod tests {
         );
         assert_eq!(fork.list(), "`sessctl list --store a`");
         assert_eq!(again("merge s --into p x").without("--into"), "`sessctl merge s x`");
+        // The same word may be where the result goes.
+        let twice = again("fork --out s.jsonl s.jsonl --title s.jsonl");
+        assert_eq!(
+            twice.instead("s.jsonl", "live"),
+            "`sessctl fork --out s.jsonl live --title s.jsonl`"
+        );
+        assert_eq!(again("merge x --into id").instead("id", "p"), "`sessctl merge x --into p`");
+        assert!(again("fork --id ../x s").is_value("../x", "--id"));
+        assert!(again("fork --id=../x s").is_value("../x", "--id"));
+        assert!(!again("fork ../x --id y").is_value("../x", "--id"));
         assert_eq!(again("fork -- -s").and("--at", "start"), "`sessctl fork --at start -- -s`");
         let odd = Again { program: "my tool".into(), words: vec!["replay".into(), "it's".into()] };
         assert_eq!(odd.same(), "`'my tool' replay 'it'\\''s'`");

@@ -53,6 +53,10 @@ pub fn hint(error: &Error, again: &Again, path: Option<&Path>) -> Option<String>
             "the start of an id has 8 characters or more; {} shows what is there",
             again.list()
         ),
+        Error::InvalidSessionId(id) if again.is_value(id, "--id") => format!(
+            "an id has at most 128 characters and no separators; without one the client's rule makes it: {}",
+            again.without("--id")
+        ),
         Error::SessionNotFound(_)
         | Error::NoSuchTitle { .. }
         | Error::NothingThere(_)
@@ -144,6 +148,10 @@ fn already_exists(path: &Path, again: &Again) -> String {
     if again.has("--out") {
         let free = free(path).display().to_string();
         return format!("write elsewhere: {}", again.with("--out", &free));
+    }
+    if again.has("--ledger") {
+        let free = free(path).display().to_string();
+        return format!("write elsewhere: {}", again.with("--ledger", &free));
     }
     if again.has("--id") {
         return format!(

@@ -26,9 +26,6 @@ const LIMIT: usize = 20;
 /// The largest log that is read to count its turns; of a larger one the number is not known.
 const COUNTED: u64 = 16 * 1024 * 1024;
 
-/// The shortest start of an id that is taken for one.
-const SHORTEST: usize = 8;
-
 /// List the sessions written last, children under their parents
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_long_help = super::examples::LIST)]
@@ -114,9 +111,15 @@ pub(super) fn run(run: &Run, args: &Args) -> Result<Answer> {
     let rows = chosen.into_par_iter().map(|glance| row(run, glance, &steps)).collect();
     let rows = arranged(rows);
     let ids = known_ids(run, &rows);
-    let starts = rows.iter().map(|row: &Row| start(&row.id, &ids)).collect();
+    let starts = rows.iter().map(|row: &Row| store::start_of(&row.id, &ids)).collect();
     let (older, unread) = (recent.left(), recent.unread);
-    let hint = if rows.is_empty() {
+    let sealed = recent.sealed.first();
+    let hint = if let Some(folder) = sealed {
+        if rows.is_empty() {
+            return Err(store::sealed(folder));
+        }
+        Some(format!("{} cannot be looked into; what lies there is not listed", folder.display()))
+    } else if rows.is_empty() {
         Some(nothing(run, args))
     } else if older > 0 && rows.len() == args.limit {
         let more = args.limit.saturating_mul(2).to_string();
@@ -240,27 +243,4 @@ fn known_ids(run: &Run, rows: &[Row]) -> Vec<String> {
     ids.sort();
     ids.dedup();
     ids
-}
-
-/// How many characters of `id` tell it from all others.
-fn start(id: &str, ids: &[String]) -> usize {
-    let at = ids.partition_point(|other| other.as_str() < id);
-    let around = [at.checked_sub(1), Some(at), Some(at + 1)].into_iter().flatten();
-    let shared = around.filter_map(|at| ids.get(at)).filter(|other| *other != id);
-    let shared =
-        shared.map(|other| other.chars().zip(id.chars()).take_while(|(a, b)| a == b).count());
-    let longest = shared.max().unwrap_or(0);
-    (longest + 1).max(SHORTEST)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ids_are_shown_as_far_as_they_differ() {
-        let ids = ["01a2281b-b0f9", "01a2281b-b1f9", "99999999-9999"].map(str::to_owned);
-        assert_eq!(start("01a2281b-b0f9", &ids), 11);
-        assert_eq!(start("99999999-9999", &ids), SHORTEST);
-    }
 }

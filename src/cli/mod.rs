@@ -185,7 +185,7 @@ pub fn main() -> ExitCode {
         return ExitCode::from(version::print(&output, run.global.json));
     }
     let (name, answer): (&str, Result<Answer>) = match &cli.command {
-        None => return ExitCode::from(output::missing_command(&mut Cli::command())),
+        None => return ExitCode::from(output::missing_command(&output, &mut Cli::command())),
         Some(Command::Fork(args)) => ("fork", fork::run(&run, args)),
         Some(Command::Snapshot(args)) => ("snapshot", snapshot::run(&run, args)),
         Some(Command::Side(args)) => ("side", side::run(&run, args)),

@@ -192,7 +192,11 @@ impl Output {
     fn say(&self, answer: &Answer) -> io::Result<()> {
         let mut err = anstream::stderr().lock();
         let source = answer.source.as_ref().and_then(|source| source.path.clone());
-        let path = answer.found_in.clone().or(source);
+        let within = match &answer.failure {
+            Some(Error::Damaged(finding)) => finding.path.clone(),
+            _ => None,
+        };
+        let path = within.or_else(|| answer.found_in.clone()).or(source);
         if !self.quiet {
             for finding in &answer.findings {
                 let worth = self.verbose || finding.severity > Severity::Note;
@@ -202,7 +206,7 @@ impl Output {
             }
         }
         if let Some(report) = &answer.report
-            && (!self.quiet || answer.failure.is_none())
+            && (!self.quiet || answer.failure.as_ref().is_none_or(|no| no.exit() == 1))
         {
             let mut text = Vec::new();
             report.human(&mut text)?;
@@ -354,7 +358,10 @@ fn say_error(
     hint: Option<String>,
 ) -> io::Result<()> {
     writeln!(out, "{BAD}error[{}]{BAD:#}: {}", error.code(), printable(&error.to_string()))?;
-    say_place(out, path, error.line())?;
+    // Of other errors that are of no line, the message names the file.
+    if error.line().is_some() || matches!(error, Error::Damaged(_)) {
+        say_place(out, path, error.line())?;
+    }
     match hint {
         Some(hint) => writeln!(out, "  {PALE}hint:{PALE:#} {}", printable(&hint)),
         None => Ok(()),
@@ -366,8 +373,11 @@ fn say_place(out: &mut dyn Write, path: Option<&PathBuf>, line: Option<usize>) -
         (Some(path), Some(line)) => {
             writeln!(out, "  {PALE}-->{PALE:#} {}:{line}", printable(&path.display().to_string()))
         }
+        (Some(path), None) => {
+            writeln!(out, "  {PALE}-->{PALE:#} {}", printable(&path.display().to_string()))
+        }
         (None, Some(line)) => writeln!(out, "  {PALE}-->{PALE:#} line {line}"),
-        _ => Ok(()),
+        (None, None) => Ok(()),
     }
 }
 
@@ -415,6 +425,10 @@ pub fn usage_error(mut error: clap::Error, args: &[OsString], again: &Again) -> 
         let answer = Answer { hint, ..Answer::default() };
         let document = document(command, failure.exit(), &answer.failed(failure), again);
         let _ = writeln!(io::stdout().lock(), "{document}");
+    } else if wrong {
+        let text = error.render().ansi().to_string();
+        let text = text.replacen("error:", "error[BAD_USAGE]:", 1);
+        let _ = write!(anstream::stderr().lock(), "{text}");
     } else {
         let _ = error.print();
     }
@@ -445,7 +459,11 @@ fn misplaced(error: &clap::Error, again: &Again) -> Option<String> {
 }
 
 /// `sessctl` alone, or with nothing but global options.
-pub fn missing_command(definition: &mut clap::Command) -> u8 {
+pub fn missing_command(output: &Output, definition: &mut clap::Command) -> u8 {
+    if output.json {
+        let failure = Error::BadUsage("no command was given".into());
+        return output.finish("", Err(failure));
+    }
     let _ = write!(anstream::stderr().lock(), "{}", definition.render_help().ansi());
     2
 }

@@ -15,7 +15,7 @@ use crate::{
     log::Log,
     ops::{self, Manifest, Policy, manifest_of},
     session::{At, Begins, Outline, Session},
-    store::{self, FoundBy, Store, generations},
+    store::{self, Found, FoundBy, Store, generations},
 };
 
 /// Which session.
@@ -148,18 +148,20 @@ impl Pick {
         }
         let found = match (&self.session, &self.last) {
             (Some(name), _) => run.store.find(name)?,
-            (None, Some(cwd)) => {
-                let cwd = cwd.as_ref().map(|cwd| {
-                    std::fs::canonicalize(cwd).unwrap_or_else(|_| run.env.absolute(cwd))
-                });
-                run.store.latest(cwd.as_deref(), run.wanted().map(Format::name))?
-            }
+            (None, Some(cwd)) => latest(run, cwd.as_deref())?,
             (None, None) => return Err(Error::BadUsage("no session was named".into())),
         };
         let path = run.env.absolute(&found.path);
         let log = store::open(&found.path, Some(&run.store))?;
-        read(log, Some(path), found.by, found.root, run.wanted(), at)
+        let opened = read(log, Some(path), found.by, found.root, run.wanted(), at);
+        opened.map_err(|error| error.within(&found.path))
     }
+}
+
+/// The session written last, of those whose working folder is `cwd` if that is given.
+pub fn latest(run: &Run, cwd: Option<&Path>) -> Result<Found> {
+    let cwd = cwd.map(|cwd| std::fs::canonicalize(cwd).unwrap_or_else(|_| run.env.absolute(cwd)));
+    run.store.latest(cwd.as_deref(), run.wanted().map(Format::name))
 }
 
 fn read(

@@ -178,7 +178,7 @@ pub(super) fn run(run: &Run, args: &Args) -> Result<Answer> {
         }
         (None, _) => Some(ops::FRAMING.to_owned()),
     };
-    if runs && ask.as_ref().is_some_and(|ask| ask.trim().is_empty()) {
+    if ask.as_ref().is_some_and(|ask| ask.trim().is_empty()) {
         return Err(Error::BadUsage("the question is empty".into()));
     }
     let words = framing.clone();

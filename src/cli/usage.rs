@@ -12,7 +12,10 @@ mod sums;
 mod table;
 mod told;
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::HashSet,
+    path::{Path, PathBuf},
+};
 
 use chrono::{DateTime, Days, NaiveDate, Utc};
 use chrono_tz::Tz;
@@ -61,16 +64,19 @@ pub struct Args {
         add = clap_complete::ArgValueCompleter::new(super::complete::sessions)
     )]
     what: Vec<String>,
+    /// The session written last, of those whose working folder is DIR if one is given
+    #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true, conflicts_with = "what")]
+    last: Option<Option<PathBuf>>,
     /// Group by; may be given several times [default: session]
     #[arg(long, value_name = "KEY", value_parser = keys())]
     by: Vec<By>,
-    /// From this day or time on
-    #[arg(long, value_name = "D", value_parser = when)]
+    /// From this day or time on: 2026-01-31, today, yesterday, 7d (so many days before today), 2026-01-31T12:00:00Z
+    #[arg(long, value_name = "D", value_parser = when, allow_hyphen_values = true)]
     since: Option<When>,
     /// Up to this day, which is included, or time, which is not
-    #[arg(long, value_name = "D", value_parser = when)]
+    #[arg(long, value_name = "D", value_parser = when, allow_hyphen_values = true)]
     until: Option<When>,
-    /// The zone of days, as an IANA name
+    /// The zone of days, as an IANA name, or `local`
     #[arg(long, value_name = "ZONE", default_value = "UTC", value_parser = zone)]
     timezone: Tz,
     /// Only the sessions named, without what derives from them
@@ -98,13 +104,13 @@ pub struct Args {
     #[arg(long, requires = "ledger")]
     with_paths: bool,
     /// Print one short line for a prompt: today, unless a range or a session is given
-    #[arg(long, group = "form")]
+    #[arg(long, group = "form", conflicts_with = "by")]
     statusline: bool,
     /// Show every record of a completion, a day or a session, counted or refused, with its place and the rule
-    #[arg(long, value_name = "ID|DAY|SESSION", group = "form")]
+    #[arg(long, value_name = "ID|DAY|SESSION", group = "form", conflicts_with_all = ["by", "cost"])]
     explain: Option<String>,
     /// Set the sums beside those that the clients themselves keep
-    #[arg(long, group = "form", conflicts_with_all = ["since", "until"])]
+    #[arg(long, group = "form", conflicts_with_all = ["since", "until", "by", "cost"])]
     reconcile: bool,
     /// Read every log, also those that have not changed since an earlier run read them
     #[arg(long)]
@@ -117,10 +123,13 @@ pub struct Args {
     fail_over: Option<Amount>,
 }
 
-/// The zone of that name.
+/// The zone of that name; `local` is this machine's.
 fn zone(name: &str) -> Result<Tz, String> {
-    let known = name.parse();
-    known.map_err(|_| "no zone has this name; expected one like Europe/Berlin or UTC".into())
+    let own = (name == "local").then(iana_time_zone::get_timezone);
+    let own =
+        own.transpose().map_err(|why| format!("this machine does not say its zone: {why}"))?;
+    let known = own.as_deref().unwrap_or(name).parse();
+    known.map_err(|_| "no zone has this name; expected one like Europe/Berlin, UTC or local".into())
 }
 
 /// The names of the groups, as clap lists them.
@@ -134,54 +143,69 @@ fn keys() -> impl TypedValueParser<Value = By> {
 enum When {
     Day(NaiveDate),
     Time(DateTime<Utc>),
+    /// So many days before today.
+    Back(u64),
+}
+
+impl When {
+    /// The day, where it is none of the clock.
+    fn day(self, run: &Run, zone: Tz) -> Result<NaiveDate, DateTime<Utc>> {
+        match self {
+            Self::Day(day) => Ok(day),
+            Self::Time(time) => Err(time),
+            Self::Back(days) => {
+                let today = run.now.with_timezone(&zone).date_naive();
+                Ok(today.checked_sub_days(Days::new(days)).unwrap_or(NaiveDate::MIN))
+            }
+        }
+    }
 }
 
 fn when(text: &str) -> Result<When, String> {
+    let back = match text {
+        "today" => Some(0),
+        "yesterday" => Some(1),
+        _ => text.strip_suffix('d').and_then(|days| days.parse().ok()),
+    };
+    if let Some(days) = back {
+        return Ok(When::Back(days));
+    }
     let day = NaiveDate::parse_from_str(text, "%Y-%m-%d").map(When::Day);
     let time = || DateTime::parse_from_rfc3339(text).map(|time| When::Time(time.to_utc()));
-    day.or_else(|_| time())
-        .map_err(|_| "expected a day like 2026-01-31 or a time like 2026-01-31T12:00:00Z".into())
+    day.or_else(|_| time()).map_err(|_| {
+        "expected a day like 2026-01-31, today, yesterday, 7d (so many days before today), or a time like 2026-01-31T12:00:00Z".into()
+    })
 }
 
 pub(super) fn run(run: &Run, args: &Args, output: &Output) -> Result<Answer> {
-    if let Some(path) = &args.ledger {
-        store::ledger::check(&given(run, path))?;
-    }
+    check(run, args, output)?;
     let prices = prices(run, args)?;
     let depth = match (&args.explain, args.reconcile) {
         (Some(_), _) => Depth::Refusals,
         (None, true) => Depth::Claims,
         (None, false) => Depth::Sums,
     };
-    let mut range = range(args)?;
+    let mut range = range(run, args)?;
     let mut scope = Scope::of(run, args)?;
-    let today = args.statusline && args.what.is_empty() && range == (None, None);
+    let all = args.what.is_empty() && args.last.is_none();
+    let today = args.statusline && all && range == (None, None);
     if today {
         let day = run.now.with_timezone(&args.timezone).date_naive();
         range.0 = Some(start(day, args.timezone)?);
         scope.touched_since(range.0);
     }
-    let by = if args.by.is_empty() { vec![By::Session] } else { args.by.clone() };
+    let mut by = if args.by.is_empty() { vec![By::Session] } else { args.by.clone() };
+    let mut known = HashSet::new();
+    by.retain(|key| known.insert(*key));
     let adopts = scope.adopts;
-    let inside = |completion: &Completion| usage::inside(completion, range);
     // What does not count is not written down, and nobody asks for it often.
     let mut cache = Cache::of(run).filter(|_| !args.no_cache && depth != Depth::Refusals);
     let whole = cache.as_ref().and_then(|cache| scope.whole(args, cache));
-    if let (Some(cache), Some(whole), true) = (&cache, &whole, is_plain(args, prices.as_ref()))
+    let is_plain = prices.is_none() && args.ledger.is_none();
+    if let (Some(cache), Some(whole), true) = (&cache, &whole, is_plain)
         && let Some((sums, beside)) = cache.sums(whole, Sums::new(&by, args.timezone), range)
     {
-        return Ok(answer(
-            args,
-            &by,
-            Told {
-                sums,
-                beside,
-                today,
-                price_version: None,
-                written: None,
-                completions: Vec::new(),
-            },
-        ));
+        return Ok(answer(args, &by, Told { today, ..Told::of(sums, beside) }));
     }
     let seen = whole.map(|whole| (whole, scope.listed()));
     let read = scope.accounts(run, args, depth, cache.as_ref(), output.is_quiet())?;
@@ -192,8 +216,9 @@ pub(super) fn run(run: &Run, args: &Args, output: &Output) -> Result<Answer> {
     let families = move |kind: &str| {
         matches!(kind, "aside" | "subagent" | "compaction") || forks && kind == "fork"
     };
+    let inside = |completion: &Completion| usage::inside(completion, range);
     if let Some(asked) = &args.explain {
-        let question = Question::of(run, asked, args.timezone);
+        let question = Question::of(run, asked, args.timezone)?;
         let wanted = |one: &_| question.is_about(one);
         let told = explain(&read.accounts, adopts, &families, &inside, &wanted);
         let explanation = question.answer(asked, &told, &read.accounts)?;
@@ -201,7 +226,7 @@ pub(super) fn run(run: &Run, args: &Args, output: &Output) -> Result<Answer> {
     }
     // Of a session people want to see what stands beside it.
     let family = !adopts && by == [By::Session] && !args.csv;
-    let summed = is_plain(args, prices.as_ref()) && !args.reconcile && !family;
+    let summed = is_plain && !args.reconcile && !family;
     let mut scribe = seen.is_some().then(Scribe::default);
     let mut sums = Sums::new(&by, args.timezone);
     let mut completions = Vec::new();
@@ -233,24 +258,36 @@ pub(super) fn run(run: &Run, args: &Args, output: &Output) -> Result<Answer> {
         sums.add(completion);
     }
     let price_version = prices.as_ref().map(|prices| prices.version().to_owned());
-    let written = match &args.ledger {
-        Some(path) => {
-            let origin = Origin {
-                host: host(run),
-                price_version: price_version.clone(),
-                paths: args.with_paths,
-            };
-            Some(store::ledger::export(&given(run, path), &completions, &origin)?)
-        }
-        None => None,
-    };
+    let written = write(run, args, price_version.as_ref(), &completions)?;
     let completions = if family { completions } else { Vec::new() };
-    Ok(answer(args, &by, Told { sums, beside, today, price_version, written, completions }))
+    let told = Told::of(sums, beside);
+    Ok(answer(args, &by, Told { today, price_version, written, completions, ..told }))
 }
 
-/// Whether nothing is asked for but sums, of what the logs say.
-fn is_plain(args: &Args, prices: Option<&Prices>) -> bool {
-    prices.is_none() && args.ledger.is_none()
+/// Writes the ledger, where one is asked for.
+fn write(
+    run: &Run,
+    args: &Args,
+    price_version: Option<&String>,
+    completions: &[Completion],
+) -> Result<Option<Vec<store::Part>>> {
+    let Some(path) = &args.ledger else { return Ok(None) };
+    let price_version = price_version.cloned();
+    let origin = Origin { host: host(run), price_version, paths: args.with_paths };
+    store::ledger::export(&given(run, path), completions, &origin).map(Some)
+}
+
+/// Refuses what cannot be done, before anything is read.
+fn check(run: &Run, args: &Args, output: &Output) -> Result<()> {
+    if args.csv && output.is_json() {
+        return Err(Error::BadUsage("`--csv` and `--json` are two forms of one answer".into()));
+    }
+    let Some(path) = &args.ledger else { return Ok(()) };
+    if path.as_os_str() == "-" {
+        let message = "a ledger is a file or a folder; standard output has the report";
+        return Err(Error::BadUsage(message.into()));
+    }
+    store::ledger::check(&given(run, path))
 }
 
 /// A path as given, with the slash at its end that makes it a folder.
@@ -285,19 +322,16 @@ fn start(day: NaiveDate, zone: Tz) -> Result<DateTime<Utc>> {
 }
 
 /// From when to when.
-fn range(args: &Args) -> Result<usage::Range> {
+fn range(run: &Run, args: &Args) -> Result<usage::Range> {
     let zone = args.timezone;
-    let start = |day: NaiveDate| start(day, zone);
-    let from = match args.since {
-        Some(When::Day(day)) => Some(start(day)?),
-        Some(When::Time(time)) => Some(time),
-        None => None,
+    let bound = |when: Option<When>, next: u64| {
+        let Some(when) = when else { return Ok(None) };
+        match when.day(run, zone) {
+            Ok(day) => start(day.checked_add_days(Days::new(next)).unwrap_or(day), zone).map(Some),
+            Err(time) => Ok(Some(time)),
+        }
     };
-    let to = match args.until {
-        Some(When::Day(day)) => Some(start(day.checked_add_days(Days::new(1)).unwrap_or(day))?),
-        Some(When::Time(time)) => Some(time),
-        None => None,
-    };
+    let (from, to) = (bound(args.since, 0)?, bound(args.until, 1)?);
     if from.zip(to).is_some_and(|(from, to)| from >= to) {
         return Err(Error::BadUsage("--since is not before --until: the range is empty".into()));
     }

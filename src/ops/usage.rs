@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// What rows are grouped by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum By {
     /// The session that made the call.
     Session,

@@ -95,6 +95,9 @@ pub fn explain(
     let mut shared = Shared::default();
     each_completion(accounts, &family, &mut |copies| {
         let case = Case::of(copies, adopt);
+        if case.logs == 0 {
+            return; // of no log that is asked for
+        }
         let completion = case.completion(&family, follow, &mut shared);
         let inside = inside(&completion);
         let verdict = match (case.counts, inside) {

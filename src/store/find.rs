@@ -3,6 +3,7 @@
 use std::{
     collections::HashMap,
     fs,
+    io::ErrorKind,
     path::{Path, PathBuf},
     sync::OnceLock,
 };
@@ -17,7 +18,7 @@ use crate::{
 };
 
 /// The shortest start of an id that is taken for one.
-const PREFIX: usize = 8;
+pub const PREFIX: usize = 8;
 
 /// How deep the neighbours of a file outside any layout are looked for: beside it, and in folders of their own, where
 /// a client may keep those of its subagents.
@@ -38,6 +39,15 @@ struct Listed {
     logs: OnceLock<Vec<PathBuf>>,
     /// The ids in headers.
     ids: OnceLock<Vec<(String, PathBuf)>>,
+}
+
+/// What was seen in a store.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    /// Files that may be logs, in the order of paths.
+    pub logs: Vec<PathBuf>,
+    /// Folders that could not be looked into: what lies there is not known.
+    pub sealed: Vec<PathBuf>,
 }
 
 /// A session's file.
@@ -123,6 +133,11 @@ impl Store {
         }
     }
 
+    /// The folders that are searched.
+    pub fn roots(&self) -> impl Iterator<Item = &PathBuf> {
+        self.roots.iter()
+    }
+
     /// Whether a file that lay there would be in it.
     #[must_use]
     pub fn holds(&self, path: &Path) -> bool {
@@ -147,11 +162,24 @@ impl Store {
     /// Every file in the store that may be a log, in the order of paths.
     #[must_use]
     pub fn logs(&self) -> Vec<PathBuf> {
-        let mut logs: Vec<PathBuf> =
-            self.roots.iter().flat_map(|root| logs_below(root, self.depth)).collect();
-        logs.sort();
-        logs.dedup();
-        logs
+        self.look().logs
+    }
+
+    /// The same, and the folders that could not be looked into.
+    #[must_use]
+    pub fn look(&self) -> Seen {
+        let mut seen = Seen::default();
+        for found in self.roots.iter().flat_map(|root| logs_below(root, self.depth)) {
+            match found {
+                Ok(log) => seen.logs.push(log),
+                Err(folder) => seen.sealed.push(folder),
+            }
+        }
+        for paths in [&mut seen.logs, &mut seen.sealed] {
+            paths.sort();
+            paths.dedup();
+        }
+        seen
     }
 
     /// The file that `name` means: a path if it exists, else an id or the start of one.
@@ -163,7 +191,7 @@ impl Store {
         match path.try_exists() {
             Ok(true) => return Err(Error::NotAFile(path.into())),
             // Whether something is there cannot be told.
-            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => {
                 return Err(Error::io("read", path)(error));
             }
             _ => {}
@@ -175,11 +203,25 @@ impl Store {
         if is_log || is_folder {
             return Err(Error::SessionNotFound(name.into()));
         }
-        if let Some(title) = name.strip_prefix('=') {
-            return self.by_title(title);
+        let found = if let Some(title) = name.strip_prefix('=') {
+            self.by_title(title)
+        } else {
+            check_id(name)?;
+            self.by_id(name)
+        };
+        found.map_err(|error| self.or_sealed(error))
+    }
+
+    /// What was not found may be there all the same where a folder could not be looked into.
+    fn or_sealed(&self, error: Error) -> Error {
+        let missing = matches!(
+            error,
+            Error::SessionNotFound(_) | Error::NoSuchTitle { .. } | Error::NothingThere(_)
+        );
+        match self.look().sealed.into_iter().next().filter(|_| missing) {
+            Some(folder) => sealed(&folder),
+            None => error,
         }
-        check_id(name)?;
-        self.by_id(name)
     }
 
     /// Whether it looks into the same folders as `other`.
@@ -265,13 +307,31 @@ impl Store {
             let place = cwd.map(|cwd| format!(" with the working folder {}", cwd.display()));
             Error::NothingThere(format!("no session{of}{} is there", place.unwrap_or_default()))
         };
-        let glance = newest.ok_or_else(nothing)?;
+        let glance = newest.ok_or_else(nothing).map_err(|error| self.or_sealed(error))?;
         Ok(Found {
             path: generations(&glance.path).pop().unwrap_or(glance.path),
             by: FoundBy::Header,
             root: None,
         })
     }
+}
+
+/// How many characters of `id` tell it from all the others in `ids`, which are in order.
+#[must_use]
+pub fn start_of(id: &str, ids: &[String]) -> usize {
+    let at = ids.partition_point(|other| other.as_str() < id);
+    let around = [at.checked_sub(1), Some(at), Some(at + 1)].into_iter().flatten();
+    let shared = around.filter_map(|at| ids.get(at)).filter(|other| *other != id);
+    let shared =
+        shared.map(|other| other.chars().zip(id.chars()).take_while(|(a, b)| a == b).count());
+    let longest = shared.max().unwrap_or(0);
+    (longest + 1).max(PREFIX)
+}
+
+/// The error of a folder that could not be looked into.
+#[must_use]
+pub fn sealed(folder: &Path) -> Error {
+    Error::io("read", folder)(ErrorKind::PermissionDenied.into())
 }
 
 /// Whether a text on the command line can be an id at all. It is never joined to a path.
@@ -375,26 +435,45 @@ pub fn files_below(folder: &Path) -> Vec<PathBuf> {
 /// The logs that lie right in a folder.
 #[must_use]
 pub fn files_in(folder: &Path) -> Vec<PathBuf> {
-    let mut files: Vec<PathBuf> = logs_below(folder, 1).collect();
+    let mut files: Vec<PathBuf> = logs_below(folder, 1).filter_map(Result::ok).collect();
     files.sort();
     files
 }
 
-/// Files below `root` that may be logs. Links are not followed.
-fn logs_below(root: &Path, depth: usize) -> impl Iterator<Item = PathBuf> {
-    let files = WalkDir::new(root)
+/// Files below `root` that may be logs, and as an error each folder that could not be looked into. Links are not followed.
+fn logs_below(root: &Path, depth: usize) -> impl Iterator<Item = Result<PathBuf, PathBuf>> {
+    let entries = WalkDir::new(root)
         .follow_root_links(true)
         .max_depth(depth)
         .sort_by_file_name() // the order of paths: what is in order already is sorted at once
-        .into_iter()
-        .filter_map(Result::ok);
-    files
-        .filter(|entry| entry.file_type().is_file() && may_be_log(entry.path()))
-        .map(walkdir::DirEntry::into_path)
+        .into_iter();
+    entries.filter_map(|entry| match entry {
+        Ok(entry) => {
+            let is_log = entry.file_type().is_file() && may_be_log(entry.path());
+            is_log.then(|| Ok(entry.into_path()))
+        }
+        // What is not there, or no more, holds nothing.
+        Err(error) => {
+            let gone = error.io_error().is_some_and(|error| error.kind() == ErrorKind::NotFound);
+            Some(Err(error.path()?.to_owned())).filter(|_| !gone)
+        }
+    })
 }
 
 fn may_be_log(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     !name.starts_with('.')
         && [".jsonl", ".jsonl.zst", ".jsonl.zstd"].iter().any(|suffix| name.ends_with(suffix))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_shown_as_far_as_they_differ() {
+        let ids = ["01a2281b-b0f9", "01a2281b-b1f9", "99999999-9999"].map(str::to_owned);
+        assert_eq!(start_of("01a2281b-b0f9", &ids), 11);
+        assert_eq!(start_of("99999999-9999", &ids), PREFIX);
+    }
 }

@@ -18,7 +18,10 @@ mod undo;
 pub use append::append;
 pub use chain::open;
 pub use create::{create, create_proved, sweep, write_new};
-pub use find::{Found, FoundBy, Store, files_below, files_in, generations, layout_of, live};
+pub use find::{
+    Found, FoundBy, PREFIX, Seen, Store, files_below, files_in, generations, layout_of, live,
+    sealed, start_of,
+};
 pub use glance::Glance;
 pub use index::{name_in_index, names};
 pub use journal::{Journal, Lock, Record, State, Written};

@@ -4,7 +4,7 @@ use std::{collections::HashMap, fs, os::unix::fs::MetadataExt, path::PathBuf};
 
 use rayon::prelude::*;
 
-use super::{Glance, Store, layout_of, live};
+use super::{Glance, Store, find::Seen, layout_of, live};
 
 /// How many logs are looked at together.
 const TOGETHER: usize = 64;
@@ -34,6 +34,8 @@ pub struct Recent {
     names: Names,
     /// How many files that look like logs are none of a client that is known.
     pub unread: usize,
+    /// Folders that could not be looked into.
+    pub sealed: Vec<PathBuf>,
 }
 
 impl Recent {
@@ -76,8 +78,9 @@ impl Store {
     #[must_use]
     pub fn recent(&self) -> Recent {
         let dated = |path: PathBuf| Some((fs::metadata(&path).ok()?.mtime(), path));
-        let mut logs: Vec<_> = live(self.logs(), true).into_iter().filter_map(dated).collect();
+        let Seen { logs, sealed } = self.look();
+        let mut logs: Vec<_> = live(logs, true).into_iter().filter_map(dated).collect();
         logs.sort();
-        Recent { logs, ahead: Vec::new(), names: Names::default(), unread: 0 }
+        Recent { logs, ahead: Vec::new(), names: Names::default(), unread: 0, sealed }
     }
 }

@@ -21,6 +21,7 @@ mod sides;
 mod snapshots;
 mod terminal;
 mod transcripts;
+mod usage_asks;
 mod usage_cache;
 mod usage_copies;
 mod usage_keeps;

@@ -91,7 +91,7 @@ fn a_budget_is_a_question_with_an_exit_status() {
     )
     .unwrap();
     let ran = home.run(&["usage", ".", "--fail-over", "0.01usd"]);
-    assert!(ran.err.contains("0.01usd, and 53,263 tokens have no price"), "{}", ran.err);
+    assert!(ran.err.contains("0.01usd, and of 53,263 tokens nothing says the cost"), "{}", ran.err);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! `--fail-over`: a limit in dollars or tokens.
 
-use std::str::FromStr;
+use std::{io::ErrorKind, str::FromStr};
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -70,8 +70,8 @@ impl Amount {
         matches!(self.limit, Limit::Dollars(_))
     }
 
-    /// What `sum` is of the limit, and the failure if it is more.
-    pub fn check(&self, sum: &Row) -> (Spent, Option<Error>) {
+    /// What `sum` is of the limit, and the failure if it is more, or may be: `unread` is something that is in no sum.
+    pub fn check(&self, sum: &Row, unread: Option<&str>) -> (Spent, Option<Error>) {
         let (spent, limit, unit, text) = match self.limit {
             Limit::Dollars(limit) => (sum.money.spent, limit, "usd", table::money(sum.money.spent)),
             Limit::Tokens(limit) => {
@@ -82,7 +82,7 @@ impl Amount {
         let over = spent > limit;
         let unpriced = match (self.limit, sum.money.unknown) {
             (Limit::Dollars(_), more @ 1..) => {
-                format!(", and {} tokens have no price", grouped(more))
+                format!(", and of {} tokens nothing says the cost", grouped(more))
             }
             _ => String::new(),
         };
@@ -90,7 +90,12 @@ impl Amount {
         #[expect(clippy::cast_precision_loss, reason = "no sum has 2^53 tokens")]
         let amount = if self.is_money() { dollars(spent) } else { spent as f64 };
         let report = Spent { limit: self.text.clone(), spent: amount, unit, over };
-        (report, over.then_some(Error::No { code: "OVER_BUDGET", message }))
+        let failure = match unread {
+            _ if over => Some(Error::No { code: "OVER_BUDGET", message }),
+            Some(path) => Some(Error::io("count", path)(ErrorKind::PermissionDenied.into())),
+            None => None,
+        };
+        (report, failure)
     }
 }
 

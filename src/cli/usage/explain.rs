@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     io::{self, Write},
-    path::{Path, PathBuf},
+    path::PathBuf,
 };
 
 use chrono::{DateTime, NaiveDate, SecondsFormat, Utc};
@@ -17,17 +17,15 @@ use crate::{
         Run,
         output::{Report, grouped, printable},
     },
-    error::{Error, Result},
+    error::{Candidate, Error, Result},
     fact::{Key, Refused},
     ops::{export, usage::day_of},
     session::{
         explain::Explained,
         ledger::{Account, key},
     },
+    store::{self, FoundBy, Glance},
 };
-
-/// The shortest beginning of an id that is taken for it.
-const SHORTEST: usize = 8;
 
 /// What is to be explained.
 pub(super) enum Question {
@@ -40,14 +38,21 @@ pub(super) enum Question {
 }
 
 impl Question {
-    /// The question `text`; a path is one that is there.
-    pub fn of(run: &Run, text: &str, zone: Tz) -> Self {
-        let path = Some(run.env.absolute(Path::new(text))).filter(|path| path.is_file());
-        match (NaiveDate::parse_from_str(text, "%Y-%m-%d"), path) {
-            (Ok(day), _) => Self::Day(day, zone),
-            (_, Some(path)) => Self::File(path),
-            _ => Self::Id(text.to_owned()),
+    /// The question `text`. What names no session of the stores may be an id of something else.
+    pub fn of(run: &Run, text: &str, zone: Tz) -> Result<Self> {
+        if let Ok(day) = NaiveDate::parse_from_str(text, "%Y-%m-%d") {
+            return Ok(Self::Day(day, zone));
         }
+        let found = match run.store.find(text) {
+            Ok(found) => found,
+            Err(error @ (Error::SessionAmbiguous { .. } | Error::NoSuchTitle { .. })) => {
+                return Err(error);
+            }
+            Err(_) => return Ok(Self::Id(text.to_owned())),
+        };
+        let session = || Some(Glance::at(&found.path)?.header.id);
+        let id = if found.by == FoundBy::Path { None } else { session() };
+        Ok(id.map_or_else(|| Self::File(run.env.absolute(&found.path)), Self::Id))
     }
 
     /// What is known of what was `asked`. Nothing is an answer for a day alone.
@@ -57,6 +62,9 @@ impl Question {
         told: &[Explained],
         accounts: &[Account],
     ) -> Result<Explanation> {
+        if let Self::Id(name) = self {
+            one_session(name, accounts)?;
+        }
         let explanation = Explanation::of(self, told, accounts);
         if explanation.is_empty() && !matches!(self, Self::Day(..)) {
             return Err(Error::SessionNotFound(asked.to_owned()));
@@ -93,8 +101,24 @@ impl Question {
     }
 }
 
+/// Refuses the beginning of the ids of several sessions.
+fn one_session(name: &str, accounts: &[Account]) -> Result<()> {
+    let asked = accounts.iter().filter(|account| account.counted);
+    let fits = asked.filter(|account| begins(&account.session, name));
+    let found: BTreeMap<&str, &Account> =
+        fits.map(|account| (account.session.as_ref(), account)).collect();
+    if found.len() < 2 || found.contains_key(name) {
+        return Ok(());
+    }
+    let candidate = |(id, account): (&str, &Account)| {
+        Some(Candidate { id: id.to_owned(), path: account.path.clone()? })
+    };
+    let found = found.into_iter().filter_map(candidate).collect();
+    Err(Error::SessionAmbiguous { name: name.to_owned(), found })
+}
+
 fn begins(id: &str, name: &str) -> bool {
-    id == name || name.len() >= SHORTEST && id.starts_with(name)
+    id == name || name.len() >= store::PREFIX && id.starts_with(name)
 }
 
 /// The answer.
@@ -169,7 +193,7 @@ impl Explanation {
         let mut refused = Vec::new();
         for account in accounts {
             for one in &account.refused {
-                if question.is_about_refused(account, one) {
+                if account.counted && question.is_about_refused(account, one) {
                     rules.insert(one.why.name(), one.why.why());
                     refused.push(Record {
                         rule: one.why.name(),

@@ -20,6 +20,7 @@ use crate::{
     },
     fact::{Claim, Tokens, Word},
     session::ledger::{Account, Completion},
+    store,
 };
 
 /// Both sums of every session whose client keeps one.
@@ -127,6 +128,14 @@ impl Reconciled {
 
     /// The rows, with names of at most that length.
     fn table(&self, most: Option<usize>) -> Table {
+        let mut ids: Vec<String> = self.rows.iter().map(|row| row.session.clone()).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        // The start of an id is taken for it, as far as it tells it from others.
+        let id = |id: &str| {
+            let enough = most.map_or(usize::MAX, |most| most.max(store::start_of(id, &ids)));
+            printable(id).chars().take(enough).collect::<String>()
+        };
         let mut table = Table::new();
         table.load_style(comfy_table::presets::NOTHING);
         table.set_header(["client", "session", "model", "client's sum", "counted", "more"]);
@@ -135,7 +144,7 @@ impl Reconciled {
             let sign = if more < 0 { "-" } else { "" };
             table.add_row([
                 row.client.to_owned(),
-                shortened(&printable(&row.session), most),
+                id(&row.session),
                 shortened(&printable(row.model.as_deref().unwrap_or("all")), most),
                 grouped(row.claimed.total),
                 grouped(row.counted.total),
@@ -195,10 +204,12 @@ impl Report for Reconciled {
 
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
         let fits = |drawn: &String| self.width.is_none_or(|width| widest(drawn) <= width);
-        let narrower = [24, 12, 8].map(|most| lines(&self.table(Some(most))));
-        let drawn = std::iter::once(lines(&self.table(None))).chain(narrower);
-        let drawn = drawn.reduce(|best, next| if fits(&best) { best } else { next });
-        out.write_all(drawn.unwrap_or_default().as_bytes())?;
+        let longest = self.rows.iter().map(|row| row.session.len()).max().unwrap_or(0);
+        let lengths = (store::PREFIX..=longest.max(store::PREFIX)).rev();
+        let mut drawn = lengths.map(|most| lines(&self.table(Some(most))));
+        let narrowest = || lines(&self.table(Some(store::PREFIX)));
+        let drawn = drawn.find(fits).unwrap_or_else(narrowest);
+        out.write_all(drawn.as_bytes())?;
         writeln!(out, "{} agree, {} differ", self.agree, self.differ)?;
         if self.differ > 0 {
             let why = "more: calls that left no record, such as compactions, titles and side questions, or a fork that \

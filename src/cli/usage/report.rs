@@ -225,7 +225,7 @@ impl Counted {
             (self.weak_keys, "completion", "completions", " without an id"),
             (self.broken_lines, "broken line", "broken lines", ""),
             (self.torn_tails as u64, "last line", "last lines", " without an end"),
-            (self.unread as u64, "session", "sessions", " that could not be read"),
+            (self.unread as u64, "file or folder", "files or folders", " that could not be read"),
             (self.sum.money.unpriced, "token", "tokens", " without a price"),
         ];
         let told = counts.iter().filter(|(count, ..)| *count > 0);

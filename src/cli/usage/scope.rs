@@ -1,6 +1,7 @@
 //! Which logs are counted, and which are only looked at to know who owns what.
 
 use std::{
+    cmp::Reverse,
     collections::{HashMap, HashSet},
     path::{Path, PathBuf},
 };
@@ -16,7 +17,7 @@ use super::{
 use crate::{
     cli::{
         Run,
-        pick::{find_parent_among, parent_file},
+        pick::{self, find_parent_among, parent_file},
         progress::Progress,
     },
     error::{Error, Result},
@@ -24,13 +25,14 @@ use crate::{
     format,
     log::Log,
     session::{Session, kinship, ledger::Account},
-    store::{Mark, Store, live},
+    store::{Mark, Seen, Store, live},
 };
 
 /// How far up owners are looked for that are named by a path and lie elsewhere.
 const HIGHEST: usize = 64;
 
 /// The logs of one run.
+#[derive(Default)]
 pub(super) struct Scope {
     /// A log that is given on standard input.
     piped: Option<Log>,
@@ -40,6 +42,8 @@ pub(super) struct Scope {
     listed: Vec<Marked>,
     /// Files among which derived sessions and owners are looked for.
     around: Vec<Marked>,
+    /// Folders among those asked for that could not be looked into.
+    sealed: Vec<PathBuf>,
     /// Whether completions whose owner's log is gone are counted: in folders and stores.
     pub adopts: bool,
     /// The stores that `listed` and `around` are of.
@@ -84,52 +88,52 @@ impl Scope {
     }
 
     pub fn of(run: &Run, args: &Args) -> Result<Self> {
-        if args.what.is_empty() {
-            let listed = marked(live(run.store.logs(), false));
-            let stores = [vec![run.store.clone()], Vec::new()];
-            return Ok(Self {
-                piped: None,
-                named: Vec::new(),
-                listed,
-                around: Vec::new(),
-                adopts: true,
-                stores,
-            });
+        let mut scope = Self::default();
+        if let Some(cwd) = &args.last {
+            scope.name(&pick::latest(run, cwd.as_deref())?.path, run);
+        } else if args.what.is_empty() {
+            scope.search(run.store.clone());
         }
-        let (mut named, mut listed, mut around, mut adopts) =
-            (Vec::new(), Vec::new(), Vec::new(), false);
-        let (mut piped, mut stores) = (None, [Vec::new(), Vec::new()]);
         for name in &args.what {
+            let path = Path::new(name);
             if name == "-" {
-                if piped.is_some() {
+                if scope.piped.is_some() {
                     return Err(Error::BadUsage("standard input can be one session only".into()));
                 }
-                piped = Some(Log::spool(std::io::stdin().lock())?);
-                continue;
-            }
-            let path = Path::new(name);
-            if path.is_dir() {
+                scope.piped = Some(Log::spool(std::io::stdin().lock())?);
+            } else if path.is_dir() {
                 std::fs::read_dir(path).map_err(Error::io("read", path))?;
-                let store = Store::of(run.env.absolute(path));
-                listed.extend(marked(live(store.logs(), false)));
-                stores[0].push(store);
-                adopts = true;
-                continue;
+                scope.search(Store::of(run.env.absolute(path)));
+            } else {
+                scope.name(&run.store.find(name)?.path, run);
             }
-            let found = run.env.absolute(&run.store.find(name)?.path);
-            // Also of a session alone: what it tells of helpers is theirs if their logs are there.
-            let store = Store::around(&found);
-            around.extend(marked(live(store.logs(), false)));
-            stores[1].push(store);
-            named.extend(marked(vec![found]));
         }
-        Ok(Self { piped, named, listed, around, adopts, stores })
+        Ok(scope)
+    }
+
+    /// Asks for all that lies in a store.
+    fn search(&mut self, store: Store) {
+        let Seen { logs, sealed } = store.look();
+        self.listed.extend(marked(live(logs, false)));
+        self.sealed.extend(sealed);
+        self.stores[0].push(store);
+        self.adopts = true;
+    }
+
+    /// Asks for one session. Also of one alone: what it tells of helpers is theirs if their logs are there.
+    fn name(&mut self, path: &Path, run: &Run) {
+        let found = run.env.absolute(path);
+        let store = Store::around(&found);
+        self.around.extend(marked(live(store.logs(), false)));
+        self.stores[1].push(store);
+        self.named.extend(marked(vec![found]));
     }
 
     /// What tells whether this is all that there was in an earlier run, and nothing of it has changed: where whole stores
     /// are counted, so that all of it lies in the files at hand.
     pub fn whole(&self, args: &Args, cache: &Cache) -> Option<Whole> {
-        let plain = args.what.is_empty() && self.adopts && !args.keep && !args.reconcile;
+        let stores = args.what.is_empty() && self.sealed.is_empty();
+        let plain = stores && self.adopts && !args.keep && !args.reconcile;
         if !plain {
             return None;
         }
@@ -155,12 +159,17 @@ impl Scope {
         let look = |(path, mark): &Marked, named| -> Result<(PathBuf, Account)> {
             let account = depth.account(path, *mark, named, cache, run);
             progress.step();
-            Ok((path.clone(), account?))
+            Ok((path.clone(), account.map_err(|error| error.within(path))?))
         };
         let read = |marked: &Marked| look(marked, false);
-        let mut seen = HashSet::new();
+        let (mut seen, mut places) = (HashSet::new(), HashSet::new());
+        let place = real_paths(&self.stores, args);
         let mut new = |files: Vec<Marked>| -> Vec<Marked> {
-            files.into_iter().filter(|(path, _)| seen.insert(path.clone())).collect()
+            let new = |(path, _): &Marked| {
+                let new = places.insert(place(path));
+                seen.insert(path.clone()) && new
+            };
+            files.into_iter().filter(new).collect()
         };
         let [named, listed, around] = [self.named, self.listed, self.around].map(&mut new);
         let [listed, around] = [listed, around].map(largest_first);
@@ -168,13 +177,13 @@ impl Scope {
             named.par_iter().map(|marked| look(marked, true)).collect::<Result<_>>()?;
         if let Some(log) = self.piped {
             let path = PathBuf::from("-");
-            let account = depth.read_log(log, run)?;
+            let account = depth.read_log(log, run).map_err(|error| error.within(&path))?;
             accounts.push((path.clone(), Account { path: Some(path), ..account }));
         }
         let look_at = |marked| (marked, read(marked));
         let listed: Vec<(&Marked, Result<(PathBuf, Account)>)> =
             listed.par_iter().with_max_len(1).map(look_at).collect();
-        let (mut unread, mut lasting, mut gone_parents) = (Vec::new(), true, Vec::new());
+        let (mut unread, mut lasting) = (self.sealed, true);
         for ((path, _), account) in listed {
             match account {
                 Ok(account) => accounts.push(account),
@@ -197,48 +206,19 @@ impl Scope {
         let asked = accounts.len();
         accounts.extend(around);
         accounts.extend(gone_around);
-        // Owners that are named by a path lie anywhere.
-        let mut next = 0;
         let mut stores = Vec::new();
-        let mut sessions: HashSet<Word> =
-            accounts.iter().map(|(_, account)| account.session.clone()).collect();
-        while next < accounts.len() && accounts.len() < asked + HIGHEST + next {
-            let (path, account) = &accounts[next];
-            next += 1;
-            let Some(parent) = &account.parent else { continue };
-            if sessions.contains(parent.as_ref()) {
-                continue;
-            }
-            let found = if args.what.is_empty() && self.adopts {
+        let mut parent_of = |parent: &str, child: &Path| {
+            if args.what.is_empty() && self.adopts {
                 // Every session of the stores is at hand; who is not among them has a file elsewhere, or none.
-                parent_file(parent, Some(path))
-            } else {
-                find_parent_among(run, parent, Some(path), &mut stores).ok()
-            };
-            let known = |found: &PathBuf| accounts.iter().any(|(path, _)| path == found);
-            lasting &= found.is_none();
-            gone_parents.push((parent.as_ref().into(), path.clone()));
-            let owner = found.filter(|found| !known(found));
-            let owner = owner.and_then(|found| read(&(found.clone(), Mark::of(&found))).ok());
-            sessions.extend(owner.iter().map(|(_, account)| account.session.clone()));
-            accounts.extend(owner);
-        }
+                return parent_file(parent, Some(child));
+            }
+            find_parent_among(run, parent, Some(child), &mut stores).ok()
+        };
+        let gone_parents = find_owners(&mut accounts, asked, &mut parent_of, &read, &mut lasting);
         if let Some(keep) = keep.filter(|_| depth != Depth::Refusals) {
             keep.keep(&accounts)?;
         }
-        let derived = derived(&accounts, asked, args);
-        // A session may have several files, each with calls of its own.
-        let scattered = |client: &str| {
-            format::by_name(client).is_some_and(|format| format.layout().scattered())
-        };
-        let own: HashSet<Word> = accounts[..asked]
-            .iter()
-            .filter(|(_, account)| scattered(account.client))
-            .map(|(_, account)| account.session.clone())
-            .collect();
-        for (_, account) in &mut accounts[asked..] {
-            account.counted = derived.contains(&account.session) || own.contains(&account.session);
-        }
+        count_derived(&mut accounts, asked, args);
         accounts.sort_by(|(a, _), (b, _)| a.as_os_str().cmp(b.as_os_str()));
         let mut accounts: Vec<Account> = accounts.into_iter().map(|(_, account)| account).collect();
         kinship::align(&mut accounts);
@@ -250,11 +230,26 @@ impl Scope {
 /// What was read.
 pub(super) struct Read {
     pub accounts: Vec<Account>,
-    /// Sessions in folders that could not be read.
+    /// Logs that could not be read, and folders that could not be looked into.
     pub unread: Vec<PathBuf>,
     /// Parents that no log is known of, with the logs that name them, where nothing else but the files of the stores
     /// was looked at.
     pub parents: Option<Vec<(String, PathBuf)>>,
+}
+
+/// Where files really lie, if several places are asked for: one may be named in two ways.
+fn real_paths(stores: &[Vec<Store>; 2], args: &Args) -> impl Fn(&Path) -> PathBuf {
+    let real = |root: &PathBuf| Some((root.clone(), std::fs::canonicalize(root).ok()?));
+    let roots = stores.iter().flatten().flat_map(Store::roots);
+    let mut roots: Vec<(PathBuf, PathBuf)> =
+        if args.what.len() > 1 { roots.filter_map(real).collect() } else { Vec::new() };
+    // The nearest one first: the way below it is straight.
+    roots.sort_by_key(|(root, _)| Reverse(root.components().count()));
+    move |path| {
+        let below =
+            |(root, real): &(PathBuf, PathBuf)| Some(real.join(path.strip_prefix(root).ok()?));
+        roots.iter().find_map(below).unwrap_or_else(|| path.to_owned())
+    }
 }
 
 /// A file, and the state that it was seen in.
@@ -272,6 +267,62 @@ fn largest_first(mut files: Vec<Marked>) -> Vec<Marked> {
         size(b).cmp(&size(a)).then_with(|| a_path.as_os_str().cmp(b_path.as_os_str()))
     });
     files
+}
+
+/// Reads the logs of parents that are not at hand: those that are named by a path lie anywhere. What was found is told by
+/// `lasting`; who names a parent that was looked for, by what comes back.
+fn find_owners(
+    accounts: &mut Vec<(PathBuf, Account)>,
+    asked: usize,
+    parent_of: &mut dyn FnMut(&str, &Path) -> Option<PathBuf>,
+    read: &dyn Fn(&Marked) -> Result<(PathBuf, Account)>,
+    lasting: &mut bool,
+) -> Vec<(String, PathBuf)> {
+    let mut gone = Vec::new();
+    let mut sessions: HashSet<Word> =
+        accounts.iter().map(|(_, account)| account.session.clone()).collect();
+    let mut next = 0;
+    while next < accounts.len() && accounts.len() < asked + HIGHEST + next {
+        let at = next;
+        next += 1;
+        let (path, account) = &accounts[at];
+        let Some(parent) = account.parent.as_ref().filter(|one| !sessions.contains(*one)) else {
+            continue;
+        };
+        let found = parent_of(parent, path);
+        *lasting &= found.is_none();
+        gone.push((parent.as_ref().into(), path.clone()));
+        let Some(found) = found else { continue };
+        let mut known = accounts.iter().position(|(path, _)| *path == found);
+        if known.is_none()
+            && let Ok(owner) = read(&(found.clone(), Mark::of(&found)))
+        {
+            sessions.insert(owner.1.session.clone());
+            known = Some(accounts.len());
+            accounts.push(owner);
+        }
+        // A file may be called anything: whose it is, it says itself.
+        if let Some(known) = known {
+            accounts[at].1.parent = Some(accounts[known].1.session.clone());
+        }
+    }
+    gone
+}
+
+/// Of those behind the first `asked` ones, counts what derives from these, and other files of the same sessions, which have
+/// calls of their own.
+fn count_derived(accounts: &mut [(PathBuf, Account)], asked: usize, args: &Args) {
+    let derived = derived(accounts, asked, args);
+    let scattered =
+        |client: &str| format::by_name(client).is_some_and(|format| format.layout().scattered());
+    let own: HashSet<Word> = accounts[..asked]
+        .iter()
+        .filter(|(_, account)| scattered(account.client))
+        .map(|(_, account)| account.session.clone())
+        .collect();
+    for (_, account) in &mut accounts[asked..] {
+        account.counted = derived.contains(&account.session) || own.contains(&account.session);
+    }
 }
 
 /// The sessions that derive from the first `asked` ones: side sessions and subagents, forks if asked for.

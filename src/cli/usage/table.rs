@@ -3,11 +3,13 @@
 use std::collections::{HashMap, HashSet};
 
 use comfy_table::{CellAlignment, Table};
+use unicode_width::UnicodeWidthStr;
 
 use crate::{
     cli::output::{grouped, printable},
     ops::usage::{By, Row},
     session::ledger::Completion,
+    store,
 };
 
 /// The shortest key that is still told apart from others.
@@ -72,43 +74,97 @@ const MONEY: [Column; 2] = [
     ("computed", |row| row.money.computed.map_or_else(String::new, money)),
 ];
 
+/// How much is shown: all counters, the calls and the sum, or the sum alone.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Detail {
+    Least,
+    Less,
+    Full,
+}
+
 impl Rows<'_> {
     /// The table as lines. With a width it is cut down until it fits: first the keys, then the columns.
     pub fn draw(&self, compact: bool, width: Option<usize>) -> String {
-        let Some(width) = width else { return lines(&self.table(compact, None)) };
-        let mut drawn = String::new();
-        let longest = self.rows.iter().flat_map(|row| &row.keys).map(|key| key.chars().count());
-        let longest = longest.max().unwrap_or(0);
-        'fits: for compact in [compact, true] {
-            for keys in [longest, longest.min(36), longest.min(24), longest.min(SHORT)] {
-                drawn = lines(&self.table(compact, Some(keys)));
-                if widest(&drawn) <= width {
-                    break 'fits;
+        let most = if compact { Detail::Less } else { Detail::Full };
+        let whole = self.keys();
+        let Some(width) = width else { return lines(&self.table(most, &whole)) };
+        let longest = whole.iter().flatten().map(|key| key.width()).max().unwrap_or(0);
+        for detail in [Detail::Full, Detail::Less, Detail::Least] {
+            if detail > most {
+                continue;
+            }
+            let drawn = lines(&self.table(detail, &whole));
+            let beside = widest(&drawn).saturating_sub(self.taken(&whole));
+            for length in (SHORT.min(longest)..=longest).rev() {
+                let keys = self.shortened(&whole, length, true);
+                if beside + self.taken(&keys) <= width {
+                    return self.bars(lines(&self.table(detail, &keys)), width);
                 }
             }
         }
-        self.bars(drawn, width)
+        lines(&self.table(Detail::Least, &self.shortened(&whole, SHORT, false)))
     }
 
-    fn columns(&self, compact: bool) -> Vec<Column> {
-        let mut columns: Vec<Column> =
-            if compact { vec![COUNTS[0], COUNTS[5]] } else { COUNTS.to_vec() };
+    /// The keys of every row, as they are shown.
+    fn keys(&self) -> Vec<Vec<String>> {
+        // A working folder may have a name of several lines.
+        let shown = |key: &String| printable(key).replace(['\n', '\t'], "\u{FFFD}");
+        self.rows.iter().map(|row| row.keys.iter().map(shown).collect()).collect()
+    }
+
+    /// The same, each cut down to a length. Of ids as much is left as tells them apart, where `apart`.
+    fn shortened(&self, keys: &[Vec<String>], length: usize, apart: bool) -> Vec<Vec<String>> {
+        let mut cut = keys.to_vec();
+        for (nth, by) in self.by.iter().enumerate() {
+            let mut ids: Vec<String> = Vec::new();
+            if apart && matches!(by, By::Session | By::Family) {
+                ids.extend(keys.iter().map(|row| row[nth].trim_start().to_owned()));
+                ids.sort_unstable();
+                ids.dedup();
+            }
+            for row in &mut cut {
+                let key = &mut row[nth];
+                let (id, whole) = (key.trim_start(), key.chars().count());
+                if ids.is_empty() || whole <= length {
+                    *key = shortened(key, Some(length));
+                    continue;
+                }
+                let indent = whole - id.chars().count();
+                let enough = (indent + store::start_of(id, &ids)).max(length);
+                *key = key.chars().take(enough).collect();
+            }
+        }
+        cut
+    }
+
+    /// How wide the columns of keys are.
+    fn taken(&self, keys: &[Vec<String>]) -> usize {
+        let widest = |nth: usize| keys.iter().map(|row| row[nth].width()).max().unwrap_or(0);
+        let columns = self.by.iter().enumerate();
+        columns.map(|(nth, by)| widest(nth).max(by.name().len())).sum()
+    }
+
+    fn columns(&self, detail: Detail) -> Vec<Column> {
+        let mut columns: Vec<Column> = match detail {
+            Detail::Full => COUNTS.to_vec(),
+            Detail::Less => vec![COUNTS[0], COUNTS[5]],
+            Detail::Least => vec![COUNTS[5]],
+        };
         if self.cost {
-            columns.extend(MONEY);
+            columns.extend(if detail == Detail::Least { &MONEY[1..] } else { &MONEY });
         }
         columns
     }
 
-    fn table(&self, compact: bool, keys: Option<usize>) -> Table {
-        let columns = self.columns(compact);
+    fn table(&self, detail: Detail, keys: &[Vec<String>]) -> Table {
+        let columns = self.columns(detail);
         let mut table = Table::new();
         table.load_style(comfy_table::presets::NOTHING);
         let heads = columns.iter().map(|(head, _)| *head);
         table.set_header(self.by.iter().map(|by| by.name()).chain(heads));
         let cells = |row: &Row| columns.iter().map(|(_, cell)| cell(row)).collect::<Vec<_>>();
-        for row in self.rows {
-            let names = row.keys.iter().map(|key| shortened(&printable(key), keys));
-            table.add_row(names.chain(cells(row)));
+        for (row, keys) in self.rows.iter().zip(keys) {
+            table.add_row(keys.iter().cloned().chain(cells(row)));
         }
         let blank =
             (0..self.by.len()).map(|nth| if nth == 0 { "sum".to_owned() } else { String::new() });
@@ -133,7 +189,7 @@ impl Rows<'_> {
             // The head stands above the rows, the sum below them.
             let row = nth.checked_sub(1).and_then(|nth| self.rows.get(nth));
             let bar = row.map_or_else(String::new, |row| bar(row.tokens.total(), most, room));
-            let used = used - line.chars().count();
+            let used = used - line.width();
             text.push_str(format!("{line}{:used$}{bar}", "").trim_end());
             text.push('\n');
         }
@@ -156,7 +212,7 @@ pub(super) fn lines(table: &Table) -> String {
 }
 
 pub(super) fn widest(text: &str) -> usize {
-    text.lines().map(|line| line.chars().count()).max().unwrap_or(0)
+    text.lines().map(UnicodeWidthStr::width).max().unwrap_or(0)
 }
 
 /// A key of at most `most` characters. Of a path the end tells more than the beginning.
@@ -222,6 +278,31 @@ mod tests {
             assert!(widest(&cut) <= width, "{width}: {cut}");
             assert!(cut.contains("0199-a") && cut.contains("1,500"), "{cut}");
         }
+    }
+
+    #[test]
+    fn ids_are_cut_no_further_than_they_can_be_told_apart() {
+        let ids = ["22222222-2222-4222-8222-0000000000a1", "22222222-2222-4222-8222-0000000000b1"];
+        let rows = ids.map(|id| row(&[id, "a-model-with-a-long-name"], 1_500));
+        for width in [110, 100, 90, 80, 70, 60] {
+            let cut = drawn(&[By::Session, By::Model], &rows, Some(width));
+            assert!(widest(&cut) <= width, "{width}: {cut}");
+            for id in ids {
+                assert!(cut.contains(&id[..35]), "{width}: {cut}");
+            }
+        }
+        // Keys get all the room that there is.
+        let whole = widest(&drawn(&[By::Session, By::Model], &rows, None));
+        let cut = drawn(&[By::Session, By::Model], &rows, Some(whole - 3));
+        assert_eq!(widest(&cut), whole - 3, "{cut}");
+        // Where nothing fits, lines are as short as they get, and of wide letters each takes two columns.
+        let narrow = drawn(&[By::Session], &ids.map(|id| row(&[id], 1_500)), Some(24));
+        assert!(widest(&narrow) <= 24, "{narrow}");
+        let rows = [row(&["/home/ada/日本語のとても長いフォルダの名前です"], 1_500)];
+        let cut = drawn(&[By::Project], &rows, Some(60));
+        assert!(widest(&cut) <= 60 && cut.contains("名前です"), "{cut}");
+        let rows = [row(&["/home/ada/two\nlines"], 1)];
+        assert_eq!(drawn(&[By::Project], &rows, None).lines().count(), 3);
     }
 
     #[test]

@@ -22,12 +22,27 @@ pub(super) struct Told<'a> {
     pub completions: Vec<Completion>,
 }
 
+impl<'a> Told<'a> {
+    /// Sums, and no more.
+    pub fn of(sums: Sums<'a>, beside: Beside) -> Self {
+        Self {
+            sums,
+            beside,
+            today: false,
+            price_version: None,
+            written: None,
+            completions: Vec::new(),
+        }
+    }
+}
+
 /// The answer to what was asked.
 pub(super) fn answer(args: &Args, by: &[By], told: Told<'_>) -> Answer {
     let Told { sums, beside, today, price_version, written, completions } = told;
     let Sums { lower_bound, orphans, weak_keys, kept, .. } = sums;
     let (rows, sum) = sums.rows();
-    let (spent, failure) = args.fail_over.as_ref().map(|limit| limit.check(&sum)).unzip();
+    let unread = beside.damaged.iter().find(|log| log.unread).map(|log| log.path.as_str());
+    let (spent, failure) = args.fail_over.as_ref().map(|limit| limit.check(&sum, unread)).unzip();
     let answer =
         |report| Answer { report: Some(report), failure: failure.flatten(), ..Answer::default() };
     if args.statusline {

@@ -61,6 +61,9 @@ pub fn check(path: &Path) -> Result<()> {
             "{} is no ledger: .parquet, .ndjson, .ndjson.zst, or a folder (with a slash at its end)",
             path.display()
         ))),
+        None if path.exists() && !path.is_dir() => {
+            Err(Error::BadUsage(format!("{} is no folder", path.display())))
+        }
         None => Ok(()),
     }
 }
