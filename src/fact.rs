@@ -518,6 +518,12 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// Whether it says what was paid, and not only that a call was made.
+    #[must_use]
+    pub fn is_recorded(&self) -> bool {
+        self.telling != Telling::Nothing
+    }
+
     /// What of several records of one completion has the greatest one's figures counted.
     #[must_use]
     pub fn finality(&self) -> impl Ord + use<> {
@@ -548,8 +554,8 @@ impl Usage {
             _ => false,
         };
         let telling = |usage: &Self| (usage.weak, usage.derived, usage.inherited, usage.cost);
-        let alike = self.telling == Telling::Own
-            && next.telling == Telling::Own
+        let alike = self.telling == next.telling
+            && matches!(self.telling, Telling::Own | Telling::Relayed)
             && self.figures == next.figures
             && telling(self) == telling(next)
             && self.kind == next.kind
@@ -569,7 +575,7 @@ impl Usage {
     }
 }
 
-/// Whose call a record of usage tells of.
+/// Whose call a record of usage tells of. Ledgers keep the place in this list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Telling {
     /// That of its own answer.
@@ -581,6 +587,10 @@ pub enum Telling {
     Others,
     /// Its own, and with it all that its parent had spent: a running total that a child goes on with.
     Carried,
+    /// That a call was made, of which no usage is left here: its counters are none. Another log may have them.
+    Nothing,
+    /// That of a helper, in the log of the session that sent it: the helper's own log may have it too.
+    Relayed,
 }
 
 /// What a client itself says that a session has cost so far: a sum of its own, which is no completion.
@@ -744,8 +754,8 @@ pub struct Facts {
     pub cwd_first: Option<String>,
     /// The version of the client that wrote last, where the lines name it.
     pub client: Option<String>,
-    /// Model calls that left no usage.
-    pub unrecorded: u64,
+    /// In a session that came from another one: what its running total stood at when it first did, and in which line.
+    pub carried: Option<(u32, Tokens)>,
     /// The newest time seen, in milliseconds.
     pub newest: i64,
     last_time: Option<i64>,
@@ -761,7 +771,7 @@ pub struct Gist {
     header: Option<Header>,
     cwd_first: Option<String>,
     client: Option<String>,
-    unrecorded: u64,
+    begun: Option<(u32, Tokens)>,
     newest: i64,
     last_time: Option<i64>,
 }
@@ -788,7 +798,7 @@ impl Gist {
             prompts: _,
             cwd_first,
             client,
-            unrecorded,
+            carried: begun,
             newest,
             last_time,
             findings: _,
@@ -803,7 +813,7 @@ impl Gist {
             header: header.clone(),
             cwd_first: cwd_first.clone(),
             client: client.clone(),
-            unrecorded: *unrecorded,
+            begun: *begun,
             newest: *newest,
             last_time: *last_time,
         })
@@ -823,7 +833,7 @@ impl Gist {
             claims,
             cwd_first: self.cwd_first,
             client: self.client,
-            unrecorded: self.unrecorded,
+            carried: self.begun,
             newest: self.newest,
             last_time: self.last_time,
             ..facts
@@ -850,7 +860,7 @@ impl Default for Facts {
             prompts: Prompts::default(),
             cwd_first: None,
             client: None,
-            unrecorded: 0,
+            carried: None,
             newest: i64::MIN,
             last_time: None,
             findings: Vec::new(),
@@ -972,7 +982,7 @@ impl Facts {
 
     /// Adds a paid call, if anybody wants to know.
     pub fn spend(&mut self, usage: Usage) {
-        if usage.tokens == Tokens::default() {
+        if usage.tokens == Tokens::default() && usage.is_recorded() {
             return self.refuse(usage.line, usage.at, Refusal::Zero);
         }
         if self.usages.is_empty() && self.keeps_usages() {

@@ -16,7 +16,7 @@ use sessctl::{
         At, History, Session, Thread,
         history::unfold,
         kinship,
-        ledger::{Account, Ledger},
+        ledger::{self, Account, Completion},
     },
 };
 
@@ -49,7 +49,7 @@ fn numbers(session: &Session, line: u32) -> Option<(u32, u32)> {
 
 fn sums<'a>(usages: impl Iterator<Item = &'a Usage>, name: impl Fn(&Usage) -> String) -> Sums {
     let mut sums = Sums::new();
-    for usage in usages {
+    for usage in usages.filter(|usage| usage.is_recorded()) {
         let tokens = &usage.tokens;
         let written = tokens.cache_write_5m + tokens.cache_write_1h;
         let counters =
@@ -403,7 +403,7 @@ fn pi_usage(faults: &mut Faults, file: &str, facts: &Value, thread: &Thread<'_>)
     let records = |sums: Sums| sums.values().map(|sum| sum[0]).sum::<u64>();
     let failed = |fact| matches!(fact, Fact::Answering(Some(Ending::Failed | Ending::Aborted)));
     let free = thread.session.facts.all().iter().filter(|stated| failed(stated.fact)).count();
-    let have = (usages.len() + free) as u64;
+    let have = (usages.iter().filter(|usage| usage.is_recorded()).count() + free) as u64;
     faults.same(&format!("pi/{file}: records"), &records(wanted_sums(everything, fields)), &have);
     let nano: u64 = usages.iter().filter_map(|usage| usage.cost).sum();
     let have = f64::from(u32::try_from(nano).expect("fixtures cost less than four dollars"));
@@ -418,8 +418,13 @@ fn accounts(files: &[String]) -> Vec<Account> {
     files.iter().map(|file| Account::of(open(file))).collect()
 }
 
-fn paid(ledger: &Ledger) -> u64 {
-    ledger.completions.iter().map(|completion| completion.tokens.total()).sum()
+/// Every completion that counts.
+fn ledger(accounts: &[Account]) -> Vec<Completion> {
+    ledger::completions(accounts, true, &|_| true)
+}
+
+fn paid(completions: &[Completion]) -> u64 {
+    completions.iter().map(|completion| completion.tokens.total()).sum()
 }
 
 #[test]
@@ -434,12 +439,14 @@ fn a_store_of_pi_is_paid_for_once_whatever_was_copied() {
     let naive = usages.map(|usage| usage.tokens.total()).sum::<u64>();
     assert_eq!((naive, facts["naiveSum"].as_u64()), (12_889, Some(12_889)));
     for _ in 0..2 {
-        let ledger = Ledger::of(&accounts, true, &|_| true);
-        assert_eq!(ledger.completions.len(), 21);
+        let ledger = ledger(&accounts);
+        assert_eq!(ledger.len(), 21);
         assert_eq!((paid(&ledger), facts["trueTotal"].as_u64()), (7173, Some(7173)));
-        assert_eq!(ledger.copied.1, naive - 7173);
-        let odd = ledger.completions.iter().filter(|one| one.orphan || one.weak).count();
-        assert_eq!((odd, ledger.broken_lines), (0, 0));
+        let copied = ledger.iter().map(|one| one.copied * one.tokens.total());
+        assert_eq!(copied.sum::<u64>(), naive - 7173);
+        let odd = ledger.iter().filter(|one| one.orphan || one.weak).count();
+        let beside = ledger::each(&accounts, true, &|_| true, &mut |_| {});
+        assert_eq!((odd, beside.broken_lines, beside.unrecorded.len()), (0, 0, 0));
         accounts.reverse(); // the order in which a folder is read must not matter
     }
 }
@@ -457,8 +464,8 @@ fn a_store_of_prime_is_paid_for_once_whoever_told_of_it() {
         let mut told = Vec::new();
         for _ in 0..2 {
             kinship::hear_children(&mut accounts, children);
-            let ledger = Ledger::of(&accounts, true, &|_| true);
-            told.push((ledger.completions.len(), paid(&ledger)));
+            let ledger = ledger(&accounts);
+            told.push((ledger.len(), paid(&ledger)));
             accounts.reverse(); // the order in which a folder is read must not matter
         }
         assert_eq!(told[0], told[1]);
@@ -497,9 +504,9 @@ fn a_family_of_dsh_is_paid_for_once_and_each_by_its_own_session() {
         let files: Vec<_> = family.iter().map(|name| format!("dsh/{name}.jsonl")).collect();
         let mut accounts = accounts(&files);
         accounts.reverse();
-        let ledger = Ledger::of(&accounts, true, &|_| true);
+        let ledger = ledger(&accounts);
         let mut have = BTreeMap::<_, [u64; 2]>::new();
-        for completion in &ledger.completions {
+        for completion in &ledger {
             let sum = have.entry(completion.session.clone()).or_default();
             *sum = [sum[0] + 1, sum[1] + completion.tokens.total()];
         }

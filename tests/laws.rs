@@ -13,7 +13,7 @@ use sessctl::{
     ops::{self, Child, Intent, Policy, Source},
     session::{
         At, History, Outline, Session, kinship,
-        ledger::{Account, Ledger},
+        ledger::{self, Account},
     },
 };
 
@@ -507,8 +507,8 @@ fn spent(logs: &[&[u8]]) -> u64 {
     };
     let mut accounts: Vec<Account> = logs.iter().map(account).collect();
     kinship::align(&mut accounts);
-    let ledger = Ledger::of(&accounts, false, &|_| true);
-    ledger.completions.iter().map(|completion| completion.tokens.total()).sum()
+    let completions = ledger::completions(&accounts, false, &|_| true);
+    completions.iter().map(|completion| completion.tokens.total()).sum()
 }
 
 proptest! {

@@ -70,8 +70,8 @@ fn so_does_a_damaged_one() {
             }
             // Whose a record is that was saved from damage may be told in two ways; what it cost may not.
             let figures = |account: Account| {
-                let Account { usages, claims, unrecorded, broken_lines, .. } = account;
-                format!("{broken_lines} broken, {unrecorded} {claims:?} {usages:#?}")
+                let Account { usages, claims, carried, broken_lines, .. } = account;
+                format!("{broken_lines} broken, {carried:?} {claims:?} {usages:#?}")
             };
             let Some([looked, read]) = accounts(&text, figures) else { continue };
             damaged += usize::from(!looked.starts_with("0 broken"));

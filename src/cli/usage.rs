@@ -39,7 +39,7 @@ use crate::{
     },
     session::{
         explain::explain,
-        ledger::{Completion, Ledger},
+        ledger::{self, Completion},
         roll::Scribe,
     },
     store,
@@ -205,7 +205,7 @@ pub(super) fn run(run: &Run, args: &Args, output: &Output) -> Result<Answer> {
     if let (Some(cache), Some(whole), true) = (&cache, &whole, is_plain)
         && let Some((sums, beside)) = cache.sums(whole, Sums::new(&by, args.timezone), range)
     {
-        return Ok(answer(args, &by, Told { today, ..Told::of(sums, beside) }));
+        return Ok(answer(args, &by, Told { today, ..Told::of(sums, beside, range) }));
     }
     let seen = whole.map(|whole| (whole, scope.listed()));
     let read = scope.accounts(run, args, depth, cache.as_ref(), output.is_quiet())?;
@@ -216,7 +216,7 @@ pub(super) fn run(run: &Run, args: &Args, output: &Output) -> Result<Answer> {
     let families = move |kind: &str| {
         matches!(kind, "aside" | "subagent" | "compaction") || forks && kind == "fork"
     };
-    let inside = |completion: &Completion| usage::inside(completion, range);
+    let inside = |completion: &Completion| usage::inside(completion.at, range);
     if let Some(asked) = &args.explain {
         let question = Question::of(run, asked, args.timezone)?;
         let wanted = |one: &_| question.is_about(one);
@@ -230,21 +230,21 @@ pub(super) fn run(run: &Run, args: &Args, output: &Output) -> Result<Answer> {
     let mut scribe = seen.is_some().then(Scribe::default);
     let mut sums = Sums::new(&by, args.timezone);
     let mut completions = Vec::new();
-    let ledger = Ledger::each(&read.accounts, adopts, &families, &mut |completion| {
+    let beside = ledger::each(&read.accounts, adopts, &families, &mut |completion| {
         if let Some(scribe) = &mut scribe {
             scribe.add(&completion);
         }
-        match inside(&completion) {
-            true if summed => sums.add(&completion),
-            true => completions.push(completion),
-            false => {}
+        if summed || !completion.counts || !inside(&completion) {
+            sums.add_inside(&completion, range);
+        } else {
+            completions.push(completion);
         }
     });
     if args.reconcile {
         let reconciled = Reconciled::of(&read.accounts, &completions, told::width());
         return Ok(Answer { report: Some(Box::new(reconciled)), ..Answer::default() });
     }
-    let beside = Beside::of(&ledger, &read);
+    let beside = Beside::of(beside, &read);
     drop(read.accounts);
     if let (Some(cache), Some((whole, files)), Some(parents), Some(scribe)) =
         (&cache, seen, read.parents, scribe)
@@ -260,7 +260,7 @@ pub(super) fn run(run: &Run, args: &Args, output: &Output) -> Result<Answer> {
     let price_version = prices.as_ref().map(|prices| prices.version().to_owned());
     let written = write(run, args, price_version.as_ref(), &completions)?;
     let completions = if family { completions } else { Vec::new() };
-    let told = Told::of(sums, beside);
+    let told = Told::of(sums, beside, range);
     Ok(answer(args, &by, Told { today, price_version, written, completions, ..told }))
 }
 

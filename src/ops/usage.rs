@@ -129,10 +129,9 @@ pub struct Row {
 /// From when to when; either end may be open. The upper one is not part of it.
 pub type Range = (Option<DateTime<Utc>>, Option<DateTime<Utc>>);
 
-/// Whether a completion lies in a range. One without a time lies only in the range of all times.
+/// Whether something lies in a range. What has no time lies only in the range of all times.
 #[must_use]
-pub fn inside(completion: &Completion, (from, to): Range) -> bool {
-    let at = completion.at;
+pub fn inside(at: Option<DateTime<Utc>>, (from, to): Range) -> bool {
     from.is_none_or(|from| at.is_some_and(|at| at >= from))
         && to.is_none_or(|to| at.is_some_and(|at| at < to))
 }

@@ -5,19 +5,26 @@ use std::collections::{HashMap, HashSet};
 use chrono::{DateTime, Utc};
 
 use super::ledger::Account;
-use crate::fact::{Key, Refusal, Refused, Telling, Tokens, Usage, Word};
+use crate::fact::{Key, Refusal, Refused, Telling, Tokens, Word};
 
-/// Takes what a parent's running total had come to from its child's first one, where nothing else says what the call that
-/// it stands for came to. Where the parent's log is gone the total stays as it is, and counts as weak.
+/// Looks at the first running total of each child that goes on with its parent's. Where it is what the parent's stood at,
+/// it says the parent's last call again. Where nothing else says what the call came to that it stands for, what the parent
+/// had spent is taken from it; if the parent's log is gone, it stays as it is, and counts as weak.
 pub(super) fn subtract(accounts: &mut [Account]) {
-    let carried = |usage: &Usage| usage.telling == Telling::Carried;
     let mut found: HashMap<(&'static str, Key), Option<Tokens>> = HashMap::new();
     for child in accounts.iter() {
-        let own = child.usages.iter().filter(|usage| usage.inherited != Some(true));
-        for usage in own.filter(|usage| carried(usage)) {
-            let before = before(accounts, child, child.created, &mut HashSet::new());
-            let own = before.map(|calls| since(usage.tokens, &calls));
-            found.insert((child.client, usage.key), own);
+        let Some((line, total)) = child.carried else { continue };
+        let own = child.usages.iter().find(|usage| usage.line == line);
+        let Some(own) = own.filter(|own| own.inherited != Some(true)) else { continue };
+        let unsaid = own.telling == Telling::Carried;
+        // A total that is one call's alone is no parent's.
+        if !unsaid && own.tokens == total {
+            continue;
+        }
+        let before = before(accounts, child, child.created, &mut HashSet::new());
+        let left = before.map(|calls| since(total, &calls));
+        if unsaid || left == Some(Tokens::default()) {
+            found.insert((child.client, own.key), left);
         }
     }
     if found.is_empty() {
@@ -26,13 +33,12 @@ pub(super) fn subtract(accounts: &mut [Account]) {
     for account in accounts {
         let Account { client, usages, refused, .. } = account;
         usages.retain_mut(|usage| {
-            let known = found.get(&(*client, usage.key)).filter(|_| carried(usage));
-            match known {
+            match found.get(&(*client, usage.key)) {
                 None => return true,
                 Some(None) => usage.weak = true,
-                Some(Some(own)) => (usage.tokens, usage.derived) = (*own, true),
+                Some(Some(left)) => (usage.tokens, usage.derived) = (*left, true),
             }
-            let moved = usage.tokens.total() > 0;
+            let moved = usage.tokens != Tokens::default();
             if !moved {
                 refused.push(Refused { line: usage.line, at: usage.at, why: Refusal::Unmoved });
             }

@@ -22,6 +22,8 @@ pub enum Rule {
     OwnerElsewhere,
     /// The log of the session that made the call is gone, and only sessions by name are asked for.
     OwnerGone,
+    /// It left no usage.
+    Unrecorded,
 }
 
 impl Rule {
@@ -35,6 +37,7 @@ impl Rule {
             Self::OutOfRange => "out-of-range",
             Self::OwnerElsewhere => "owner-elsewhere",
             Self::OwnerGone => "owner-gone",
+            Self::Unrecorded => "unrecorded",
         }
     }
 
@@ -48,6 +51,7 @@ impl Rule {
             Self::OutOfRange => "the completion lies outside of the range",
             Self::OwnerElsewhere => "the session that made the call is not asked for",
             Self::OwnerGone => "the log of the session that made the call is not here",
+            Self::Unrecorded => "a call that left no usage: nobody can say what it came to",
         }
     }
 }
@@ -100,7 +104,9 @@ pub fn explain(
         }
         let completion = case.completion(&family, follow, &mut shared);
         let inside = inside(&completion);
+        let paid = case.greatest.is_recorded();
         let verdict = match (case.counts, inside) {
+            (true, true) if !paid => Rule::Unrecorded,
             (true, true) => Rule::Counted,
             (true, false) => Rule::OutOfRange,
             (false, _) if case.orphan => Rule::OwnerGone,
@@ -122,8 +128,11 @@ pub fn explain(
                 rule,
             }
         });
-        let one =
-            Explained { counts: case.counts && inside, records: records.collect(), completion };
+        let one = Explained {
+            counts: case.counts && inside && paid,
+            records: records.collect(),
+            completion,
+        };
         if wanted(&one) {
             told.push(one);
         }

@@ -1,7 +1,8 @@
 //! Usage without double counting: every billed completion once, whatever was forked, resumed or copied.
 
 use std::{
-    collections::{HashMap, HashSet},
+    cmp::Reverse,
+    collections::{BTreeSet, HashMap},
     ops::Deref,
     path::PathBuf,
     sync::Arc,
@@ -41,8 +42,10 @@ pub struct Account {
     pub claims: Vec<Claim>,
     /// Records of usage that are no completions, where they were asked for.
     pub refused: Vec<Refused>,
-    /// Model calls of its own that left no usage.
-    pub unrecorded: u64,
+    /// What its running total stood at first, and in which line, if it may go on with its parent's.
+    pub carried: Option<(u32, Tokens)>,
+    /// How many lines it has.
+    pub lines: u64,
     /// Lines that could not be read.
     pub broken_lines: u64,
     /// Whether its last line has no end: a write in progress, or one that was cut.
@@ -80,6 +83,10 @@ pub struct Completion {
     pub unpriced: u64,
     /// How many records state it, in whatever file.
     pub copies: u64,
+    /// In how many logs it stands beside the one that it is counted by.
+    pub copied: u64,
+    /// Whether it is counted, and no mere copy of what is counted elsewhere, or nowhere.
+    pub counts: bool,
     /// Whether the key is no id.
     pub weak: bool,
     /// Whether the counters were derived from a running total that lacks a record.
@@ -129,15 +136,11 @@ impl Shared {
     }
 }
 
-/// All completions, and what is beside them.
+/// What is told beside completions.
 #[derive(Clone, Debug, Default)]
-pub struct Ledger {
-    /// In no order that matters.
-    pub completions: Vec<Completion>,
-    /// Records that were copies of completions counted elsewhere, and their tokens.
-    pub copied: (u64, u64),
-    /// Model calls that left no usage.
-    pub unrecorded: u64,
+pub struct Beside {
+    /// When each model call was made that left no usage.
+    pub unrecorded: Vec<Option<DateTime<Utc>>>,
     /// Lines that could not be read.
     pub broken_lines: u64,
 }
@@ -172,7 +175,8 @@ impl Account {
             created: header.created,
             cwd: header.cwd.as_deref().map(Into::into),
             kind,
-            unrecorded: session.facts.unrecorded,
+            carried: session.facts.carried,
+            lines: session.log.lines() as u64,
             broken_lines: session.damage.lost,
             torn: session.findings.iter().any(|finding| finding.code == Code::TornTail),
             usages: session.facts.usages,
@@ -197,72 +201,83 @@ pub fn parent_id(session: &Session, parent: &str) -> String {
     session.format.layout().name_id(path).unwrap_or_else(|| parent.to_owned())
 }
 
-impl Ledger {
-    /// The ledger of `accounts`. Their order changes nothing. `adopt`: completions whose owner's log is gone are
-    /// counted under the owner's id; else they are only copies. `follow` tells which kinds of session belong to the
-    /// family of their parent.
-    #[must_use]
-    pub fn of(accounts: &[Account], adopt: bool, follow: &dyn Fn(&str) -> bool) -> Self {
-        let mut completions = Vec::new();
-        let ledger = Self::each(accounts, adopt, follow, &mut |one| completions.push(one));
-        Self { completions, ..ledger }
-    }
+/// The completions of `accounts` that count. Their order changes nothing. `adopt`: completions whose owner's log is gone
+/// are counted under the owner's id; else they are only copies. `follow` tells which kinds of session belong to the family
+/// of their parent.
+#[must_use]
+pub fn completions(
+    accounts: &[Account],
+    adopt: bool,
+    follow: &dyn Fn(&str) -> bool,
+) -> Vec<Completion> {
+    let mut completions = Vec::new();
+    each(accounts, adopt, follow, &mut |one| {
+        completions.extend(Some(one).filter(|one| one.counts));
+    });
+    completions
+}
 
-    /// The same, with the completions handed out instead of kept: there may be millions.
-    pub fn each(
-        accounts: &[Account],
-        adopt: bool,
-        follow: &dyn Fn(&str) -> bool,
-        visit: &mut dyn FnMut(Completion),
-    ) -> Self {
-        let family = Family::of(accounts);
-        let mut ledger = Self::default();
-        // A file that lies in two places is one; where it went on it says more. Pages of a session are several.
-        let mut beside: HashMap<_, (u64, u64)> = HashMap::new();
-        for account in accounts.iter().filter(|account| account.counted) {
-            let own = (account.client, &account.session, account.file_name());
-            let most = beside.entry(own).or_default();
-            most.0 = most.0.max(account.unrecorded);
-            most.1 = most.1.max(account.broken_lines);
-        }
-        let mut unrecorded: HashMap<_, u64> = HashMap::new();
-        for ((client, session, _), (calls, broken)) in beside {
-            *unrecorded.entry((client, session)).or_default() += calls;
-            ledger.broken_lines += broken;
-        }
-        let mut shared = Shared::default();
-        // A compaction that left a log of its own is recorded after all.
-        let mut told: HashSet<Word> = HashSet::new();
-        let mut last: Option<Arc<Maker>> = None;
-        each_completion(accounts, &family, &mut |copies| {
-            let case = Case::of(copies, adopt);
-            let extra = case.logs - u64::from(case.counts);
-            ledger.copied.0 += extra;
-            ledger.copied.1 += extra * case.greatest.tokens.total();
-            if !case.counts {
-                return;
+/// Hands out the same and those that do not count, instead of keeping them: there may be millions.
+pub fn each(
+    accounts: &[Account],
+    adopt: bool,
+    follow: &dyn Fn(&str) -> bool,
+    visit: &mut dyn FnMut(Completion),
+) -> Beside {
+    let family = Family::of(accounts);
+    let mut shared = Shared::default();
+    let mut missed: Vec<Missed> = Vec::new();
+    // A compaction that left a log of its own is recorded after all.
+    let mut told: BTreeSet<Word> = BTreeSet::new();
+    let mut last: Option<Arc<Maker>> = None;
+    each_completion(accounts, &family, &mut |copies| {
+        let case = Case::of(copies, adopt);
+        if !case.greatest.is_recorded() {
+            if case.counts {
+                let Completion { maker, at, .. } = case.completion(&family, follow, &mut shared);
+                missed.push((maker.client, maker.session.clone(), at));
             }
-            let completion = case.completion(&family, follow, &mut shared);
-            let maker = &completion.maker;
-            if last.as_ref().is_none_or(|last| !Arc::ptr_eq(last, maker)) {
-                let own = family.0.get(maker.session.as_ref());
-                if own.is_some_and(|own| own.kind == "compaction") {
-                    told.insert(maker.session.clone());
-                }
-                last = Some(maker.clone());
-            }
-            visit(completion);
-        });
-        for own in told.iter().filter_map(|session| family.0.get(session.as_ref())) {
-            let parent =
-                own.parent.as_ref().and_then(|parent| unrecorded.get_mut(&(own.client, parent)));
-            if let Some(calls) = parent {
-                *calls = calls.saturating_sub(1);
-            }
+            return;
         }
-        ledger.unrecorded = unrecorded.into_values().sum();
-        ledger
+        if case.logs == 0 {
+            return;
+        }
+        let completion = case.completion(&family, follow, &mut shared);
+        let maker = &completion.maker;
+        if case.counts && last.as_ref().is_none_or(|last| !Arc::ptr_eq(last, maker)) {
+            let own = family.0.get(maker.session.as_ref());
+            if own.is_some_and(|own| own.kind == "compaction") {
+                told.insert(maker.session.clone());
+            }
+            last = Some(maker.clone());
+        }
+        visit(completion);
+    });
+    missed.sort();
+    for own in told.iter().filter_map(|session| family.0.get(session.as_ref())) {
+        let is_its = |(client, session, _): &Missed| {
+            *client == own.client && own.parent.as_ref() == Some(session)
+        };
+        if let Some(recorded) = missed.iter().position(is_its) {
+            missed.remove(recorded);
+        }
     }
+    let unrecorded = missed.into_iter().map(|(.., at)| at).collect();
+    Beside { unrecorded, broken_lines: broken_lines(accounts) }
+}
+
+/// A model call that left no usage: the client, the session, and when.
+type Missed = (&'static str, Word, Option<DateTime<Utc>>);
+
+/// How many lines could not be read. A file that lies in two places is one; where it went on it says more. Pages of a
+/// session are several.
+fn broken_lines(accounts: &[Account]) -> u64 {
+    let mut most: HashMap<_, u64> = HashMap::new();
+    for account in accounts.iter().filter(|account| account.counted) {
+        let most = most.entry((account.client, &account.session, account.file_name())).or_default();
+        *most = account.broken_lines.max(*most);
+    }
+    most.into_values().sum()
 }
 
 /// Hands out the records of each completion, its owner's first.
@@ -354,7 +369,10 @@ impl<'a, 'b> Case<'a, 'b> {
         let logs = if copies.len() == 1 { owner.counted.into() } else { logs(copies) };
         let orphan = own.inherited == Some(true);
         let counts = logs > 0 && if orphan { adopt } else { owner.counted };
+        // That it was made is told by all of them.
+        let some = copies.iter().any(|copy| copy.usage.is_recorded());
         let usages = copies.iter().map(|copy| copy.usage);
+        let usages = usages.filter(|usage| !some || usage.is_recorded());
         let greatest = if own.telling == Telling::Folded {
             usages.min_by_key(|usage| (usage.tokens.total(), usage.tokens))
         } else {
@@ -376,12 +394,15 @@ impl<'a, 'b> Case<'a, 'b> {
         let Record { key, account: owner, usage: own, .. } = self.copies[0];
         let orphan = self.orphan;
         let usages = || self.copies.iter().map(|copy| copy.usage);
+        let paid = || usages().filter(|usage| usage.is_recorded());
         let kind = own.kind.clone();
         Completion {
             id: key,
             kind: kind.unwrap_or_else(|| shared.kind(if orphan { "main" } else { owner.kind })),
             maker: self.maker(family, follow, shared),
-            provisional: usages().all(|usage| usage.provisional),
+            provisional: paid().all(|usage| usage.provisional),
+            copied: self.logs - u64::from(self.counts),
+            counts: self.counts,
             at: if orphan { usages().filter_map(|usage| usage.at).min() } else { own.at },
             // What only one of the records says is true of all of them.
             provider: self.told(|usage| usage.provider.clone()),
@@ -456,9 +477,10 @@ impl Record<'_> {
         let inherited = self.usage.inherited == Some(true);
         let Account { created, session, counted, .. } = self.account;
         // What a session tells of its subagent's calls is the subagent's.
-        let told =
-            self.usage.kind.as_deref() == Some("subagent") && self.account.kind != "subagent";
-        (inherited, told, self.depth, *created, session, !counted, self.usage.line)
+        let told = self.usage.telling == Telling::Relayed && self.account.kind != "subagent";
+        let elder = (inherited, told, self.depth, *created, session, !counted);
+        // Of copies of one log the one that goes on furthest says most.
+        (elder, self.usage.at, Reverse(self.account.lines), self.usage.line)
     }
 }
 

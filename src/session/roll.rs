@@ -47,6 +47,8 @@ const PROVISIONAL: u64 = 8;
 const FINE: u64 = 16;
 /// It has a cost.
 const COSTED: u64 = 32;
+/// It stands in other logs too.
+const COPIED: u64 = 128;
 /// It has more counters than input, reading from the cache and output.
 const MORE: u64 = 64;
 
@@ -173,6 +175,7 @@ impl<'a> Common<'a> {
             provider: self.provider.map(Word::from),
             model: self.model.map(Word::from),
             tier: self.tier.map(Word::from),
+            counts: true,
             ..Completion::default()
         })
     }
@@ -192,6 +195,7 @@ fn write(completion: &Completion, last: &mut i64, out: &mut Vec<u8>) {
         (fine > 0, FINE),
         (completion.cost_recorded.is_some(), COSTED),
         (more != [0; 3], MORE),
+        (completion.copied > 0, COPIED),
     ];
     put(flags.iter().filter(|(is, _)| *is).map(|(_, flag)| flag).sum(), out);
     if let Some(at) = completion.at {
@@ -208,6 +212,7 @@ fn write(completion: &Completion, last: &mut i64, out: &mut Vec<u8>) {
     numbers
         .chain(more.iter().copied())
         .chain(completion.cost_recorded)
+        .chain(Some(completion.copied).filter(|copied| *copied > 0))
         .for_each(|number| put(number, out));
 }
 
@@ -235,6 +240,7 @@ fn read(rest: &mut &[u8], last: &mut i64, timed: bool, completion: &mut Completi
         completion.tokens.reasoning = take(rest)?;
     }
     completion.cost_recorded = if flags & COSTED != 0 { Some(take(rest)?) } else { None };
+    completion.copied = if flags & COPIED != 0 { take(rest)? } else { 0 };
     Some(())
 }
 
@@ -316,6 +322,8 @@ mod tests {
                     weak: flags[0],
                     orphan: flags[1],
                     provisional: flags[2],
+                    copied: tokens[0] % 3,
+                    counts: true,
                     ..Completion::default()
                 }
             },

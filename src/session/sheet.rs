@@ -26,7 +26,10 @@ pub struct Sheet {
     created: Option<Moment>,
     cwd: Option<String>,
     kind: String,
+    /// By earlier versions: how many calls left no usage.
     unrecorded: u64,
+    carried: Option<(u32, Counters)>,
+    lines: u64,
     broken_lines: u64,
     torn: bool,
     words: Vec<String>,
@@ -75,7 +78,14 @@ struct Claimed {
 /// Input, read from the cache, written to it for five minutes and for an hour, output, reasoning.
 type Counters = [u64; 6];
 
-const TELLINGS: [Telling; 4] = [Telling::Own, Telling::Folded, Telling::Others, Telling::Carried];
+const TELLINGS: [Telling; 6] = [
+    Telling::Own,
+    Telling::Folded,
+    Telling::Others,
+    Telling::Carried,
+    Telling::Nothing,
+    Telling::Relayed,
+];
 
 impl Sheet {
     /// The sheet of an account.
@@ -91,7 +101,9 @@ impl Sheet {
             created: account.created.map(moment),
             cwd: account.cwd.as_deref().map(Into::into),
             kind: account.kind.into(),
-            unrecorded: account.unrecorded,
+            unrecorded: 0,
+            carried: account.carried.map(|(line, total)| (line, counters(&total))),
+            lines: account.lines,
             broken_lines: account.broken_lines,
             torn: account.torn,
             words: words.list,
@@ -105,6 +117,10 @@ impl Sheet {
     pub fn account(&self) -> Option<Account> {
         let words: Vec<Word> = self.words.iter().map(|word| word.as_str().into()).collect();
         let usages = self.usages.iter().map(|spent| spent.usage(&words));
+        let missed = (0..self.unrecorded).map(|nth| {
+            let key = format!("{}\0{nth}", self.session).into();
+            Some(Usage { key, telling: Telling::Nothing, ..Usage::default() })
+        });
         let claims = self.claims.iter().map(|claimed| claimed.claim(&words));
         Some(Account {
             path: None,
@@ -114,10 +130,11 @@ impl Sheet {
             created: time(self.created)?,
             cwd: self.cwd.as_deref().map(Into::into),
             kind: KINDS.into_iter().find(|kind| *kind == self.kind)?,
-            usages: usages.collect::<Option<_>>()?,
+            usages: usages.chain(missed).collect::<Option<_>>()?,
             claims: claims.collect::<Option<_>>()?,
             refused: Vec::new(),
-            unrecorded: self.unrecorded,
+            carried: self.carried.map(|(line, total)| (line, tokens(total))),
+            lines: self.lines,
             broken_lines: self.broken_lines,
             torn: self.torn,
             kept: false,

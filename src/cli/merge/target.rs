@@ -17,7 +17,7 @@ use crate::{
     ops::{self, Cut, Intent, Merge, Policy},
     session::{
         At, Session, kinship,
-        ledger::{Account, Ledger},
+        ledger::{self, Account},
         lineage,
     },
     store::{self, Glance, Held, Record},
@@ -159,8 +159,8 @@ pub(super) fn burnt(side: &Opened, elsewhere: Option<&Path>, parent: &Path) -> R
     let more = elsewhere.into_iter().map(Path::to_path_buf).chain(beside.unwrap_or_default());
     accounts.extend(more.filter(|other| other != path).filter_map(|other| account(&other).ok()));
     kinship::align(&mut accounts);
-    let ledger = Ledger::of(&accounts, false, &|kind| kind != "fork");
-    Ok(ledger.completions.iter().map(|completion| completion.tokens.total()).sum())
+    let completions = ledger::completions(&accounts, false, &|kind| kind != "fork");
+    Ok(completions.iter().map(|completion| completion.tokens.total()).sum())
 }
 
 /// What is to be known of a parent as it was before a note.

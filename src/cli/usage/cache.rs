@@ -138,9 +138,7 @@ impl Cache {
             return None;
         }
         left.roll.each(sums.is_dated() || ranged, &mut |completion| {
-            if usage::inside(completion, range) {
-                sums.add(completion);
-            }
+            sums.add_inside(completion, range);
         })?;
         Some((sums, left.beside))
     }

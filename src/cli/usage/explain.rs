@@ -136,6 +136,8 @@ pub(in crate::cli) struct Explanation {
 struct One {
     completion_id: String,
     counted: bool,
+    /// Whether its output was never told to the end.
+    lower_bound: bool,
     client: &'static str,
     session: String,
     family: String,
@@ -179,6 +181,7 @@ impl Explanation {
                 records: records.collect(),
                 completion_id: export::id(completion.id),
                 counted: one.counts,
+                lower_bound: completion.provisional && one.counts,
                 client: completion.client,
                 session: completion.session.as_ref().into(),
                 family: completion.family.as_ref().into(),
@@ -230,7 +233,11 @@ impl Report for Explanation {
             writeln!(out, "no record of usage, counted or refused")?;
         }
         for one in &self.explained {
-            let state = if one.counted { "counted" } else { "not counted" };
+            let state = match (one.counted, one.lower_bound) {
+                (true, true) => "counted, its output not to the end",
+                (true, false) => "counted",
+                (false, _) => "not counted",
+            };
             writeln!(
                 out,
                 "{} {state}: {} {} {}, {}, {} tokens, session {}",

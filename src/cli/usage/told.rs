@@ -9,12 +9,18 @@ use super::{
     sums::{Beside, Sums},
     table,
 };
-use crate::{cli::output::Answer, ops::usage::By, session::ledger::Completion, store};
+use crate::{
+    cli::output::Answer,
+    ops::usage::{self, By},
+    session::ledger::Completion,
+    store,
+};
 
 /// What was counted.
 pub(super) struct Told<'a> {
     pub sums: Sums<'a>,
     pub beside: Beside,
+    pub range: usage::Range,
     pub today: bool,
     pub price_version: Option<String>,
     pub written: Option<Vec<store::Part>>,
@@ -24,10 +30,11 @@ pub(super) struct Told<'a> {
 
 impl<'a> Told<'a> {
     /// Sums, and no more.
-    pub fn of(sums: Sums<'a>, beside: Beside) -> Self {
+    pub fn of(sums: Sums<'a>, beside: Beside, range: usage::Range) -> Self {
         Self {
             sums,
             beside,
+            range,
             today: false,
             price_version: None,
             written: None,
@@ -38,8 +45,8 @@ impl<'a> Told<'a> {
 
 /// The answer to what was asked.
 pub(super) fn answer(args: &Args, by: &[By], told: Told<'_>) -> Answer {
-    let Told { sums, beside, today, price_version, written, completions } = told;
-    let Sums { lower_bound, orphans, weak_keys, kept, .. } = sums;
+    let Told { sums, beside, range, today, price_version, written, completions } = told;
+    let Sums { lower_bound, orphans, weak_keys, kept, copied, undated, .. } = sums;
     let (rows, sum) = sums.rows();
     let unread = beside.damaged.iter().find(|log| log.unread).map(|log| log.path.as_str());
     let (spent, failure) = args.fail_over.as_ref().map(|limit| limit.check(&sum, unread)).unzip();
@@ -58,12 +65,13 @@ pub(super) fn answer(args: &Args, by: &[By], told: Told<'_>) -> Answer {
         unpriced_tokens: cost.then_some(sum.money.unpriced),
         price_version: price_version.filter(|_| cost),
         rows: json_rows,
-        copied: beside.copied,
-        unrecorded: beside.unrecorded,
+        copied,
+        unrecorded: beside.unrecorded.iter().filter(|at| usage::inside(**at, range)).count() as u64,
         lower_bound,
         orphans,
         kept: args.keep.then_some(kept),
         weak_keys,
+        undated,
         broken_lines: beside.broken_lines,
         torn_tails: beside.damaged.iter().filter(|log| log.torn_tail).count(),
         unread: beside.unread,

@@ -7,7 +7,7 @@ use memchr::memmem;
 
 use super::wire::{self, is, text};
 use crate::{
-    fact::{Facts, Key, Refusal, Tokens, Usage},
+    fact::{Facts, Key, Refusal, Telling, Tokens, Usage},
     format::{json, scan},
     log::Line,
 };
@@ -40,6 +40,13 @@ impl Bill<'_> {
         }
         let key = self.id.map_or_else(|| self.weak_key().into(), Cow::Borrowed);
         let tier = self.tier.map(|tier| facts.word(tier));
+        // A fork's copies may have lost their counters: that the call was made is all that is left.
+        let stripped = self.inherited && self.id.is_some() && tokens == Tokens::default();
+        let telling = match kind {
+            _ if stripped => Telling::Nothing,
+            Some(_) => Telling::Relayed,
+            None => Telling::Own,
+        };
         let of = |key: Key, tokens: Tokens| Usage {
             line: number,
             key,
@@ -48,6 +55,7 @@ impl Bill<'_> {
             at: self.at,
             tokens,
             inherited: self.inherited.then_some(true),
+            telling,
             ..Usage::default()
         };
         // Advisors are calls of their own, which the counters of the answer do not hold; other iterations are parts of it.
@@ -170,10 +178,14 @@ pub(super) struct Counters {
 
 impl From<Counters> for Tokens {
     fn from(counters: Counters) -> Self {
-        let Counters { input, output, cache_read, cache_write_1h, .. } = counters;
+        let Counters { input, output, cache_read, cache_write, cache_write_1h, .. } = counters;
+        // A copy that lost its counters has kept these parts.
+        if [input, output, cache_read, cache_write] == [0; 4] {
+            return Self::default();
+        }
         // Some logs have the parts without their sum.
         let parts = counters.cache_write_5m.saturating_add(cache_write_1h);
-        let cache_write_5m = counters.cache_write.max(parts) - cache_write_1h;
+        let cache_write_5m = cache_write.max(parts) - cache_write_1h;
         let reasoning = counters.thinking.min(output);
         Self { input, cache_read, cache_write_5m, cache_write_1h, output, reasoning }
     }

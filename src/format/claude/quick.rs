@@ -116,7 +116,8 @@ impl<'a> Answer<'a> {
             inherited: whose.is_inherited()?,
             provisional: fields.word(STOP)?.is_none(),
         };
-        Some(Self { bill, truncated: fields.is(TRUNCATED, b"true") })
+        let truncated = fields.is(TRUNCATED, b"true") || fields.word(CUT)?.is_some();
+        Some(Self { bill, truncated })
     }
 }
 
@@ -200,8 +201,9 @@ const SPEED: u8 = 31;
 const TOLD: u8 = 32;
 const TOLD_TYPE: u8 = 33;
 const TOLD_MESSAGE: u8 = 34;
+const CUT: u8 = 35;
 /// How many of them somebody looks at. Those with higher numbers are only not to come twice.
-const FIELDS: usize = 35;
+const FIELDS: usize = 36;
 
 /// What is asked of a key: all that [`super::wire`] knows, which alone judges of one that comes twice.
 fn asks(part: u8, key: &[u8]) -> Ask {
@@ -277,6 +279,7 @@ fn in_record(key: &[u8]) -> Option<u8> {
         b"timestamp" => TIMESTAMP,
         b"isApiErrorMessage" => 57,
         b"truncatedAfterOutput" => TRUNCATED,
+        b"streamCutCause" => CUT,
         b"parentUuid" => 39,
         b"isCompactSummary" => 40,
         b"content" => 41,

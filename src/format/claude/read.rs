@@ -12,7 +12,10 @@ use super::{
     wire::{self, is, is_true, text},
 };
 use crate::{
-    fact::{Carrier, Claim, Ending, Errand, Fact, Facts, Header, Id, Key, Refusal, Role, Tokens},
+    fact::{
+        Carrier, Claim, Ending, Errand, Fact, Facts, Header, Id, Key, Refusal, Role, Telling,
+        Tokens, Usage,
+    },
     finding::{Code, Finding},
     format::{
         Fault, Reader, id,
@@ -212,7 +215,8 @@ impl ClaudeReader {
             "assistant" => {
                 let id = text(message.id).filter(|_| !is(message.model, wire::SYNTHETIC));
                 let key = id.as_deref().map(Key::from);
-                self.watch(key, is_true(record.truncated_after_output), facts);
+                let cut = text(record.stream_cut_cause).is_some();
+                self.watch(key, cut || is_true(record.truncated_after_output), facts);
             }
             _ => {}
         }
@@ -228,7 +232,7 @@ impl ClaudeReader {
             "user" if !facts.keeps_path() => {}
             "user" => user(line, &uuid, &record, message, facts),
             "assistant" => assistant(line, &record, message, at, facts),
-            "system" => system(line, &uuid, &record, facts),
+            "system" => system(line, &uuid, &record, at, facts),
             "progress" => {
                 facts.state(json::index(line), Fact::Hollow);
                 progress(line, &record, at, facts);
@@ -522,7 +526,13 @@ fn assistant(
     bill::spend(line, record, message, at, None, facts);
 }
 
-fn system(line: Line<'_>, uuid: &str, record: &wire::Record<'_>, facts: &mut Facts) {
+fn system(
+    line: Line<'_>,
+    uuid: &str,
+    record: &wire::Record<'_>,
+    at: Option<DateTime<Utc>>,
+    facts: &mut Facts,
+) {
     let number = json::index(line);
     if is(record.subtype, "local_command") {
         facts.state(number, Fact::Beside);
@@ -536,9 +546,19 @@ fn system(line: Line<'_>, uuid: &str, record: &wire::Record<'_>, facts: &mut Fac
         return;
     }
     facts.state(number, Fact::Compacted { kept: None });
-    if !inherited(record) {
-        facts.unrecorded += 1;
-    }
+    // A copy keeps the id, or names it.
+    let from: wire::ForkedFrom<'_> = wire::read(record.forked_from).unwrap_or_default();
+    let original = text(from.message_uuid);
+    let kind = Some(facts.word("compaction"));
+    facts.spend(Usage {
+        line: number,
+        key: original.as_deref().unwrap_or(uuid).into(),
+        kind,
+        at,
+        inherited: inherited(record).then_some(true),
+        telling: Telling::Nothing,
+        ..Usage::default()
+    });
     let metadata: wire::CompactMetadata<'_> =
         wire::read(record.compact_metadata).unwrap_or_default();
     let list: Option<wire::Preserved<'_>> = wire::read(metadata.preserved_messages);

@@ -48,6 +48,9 @@ pub(super) struct Record<'a> {
     pub is_api_error_message: Option<Raw<'a>>,
     #[serde(borrow)]
     pub truncated_after_output: Option<Raw<'a>>,
+    /// Why a stream broke off, in the client's own words behind it (2.1.332).
+    #[serde(borrow)]
+    pub stream_cut_cause: Option<Raw<'a>>,
     #[serde(borrow)]
     pub message: Option<Parsed<'a, Box<Message<'a>>>>,
     #[serde(borrow)]

@@ -29,6 +29,8 @@ pub(super) enum States<'a> {
     During(&'a [u8]),
     /// An answer of the model: the message's id, and its content.
     Answer(Option<&'a [u8]>, Option<&'a [u8]>),
+    /// In a ledger: whether the model said it, or somebody else.
+    Spoke(bool),
     /// Another item: what it is, the call it belongs to, and all of it.
     Item(Shape, Option<&'a [u8]>, &'a [u8]),
     /// An event with the running total, and the turn it names.
@@ -212,7 +214,9 @@ fn item<'a>(fields: &Fields<'a, '_>, whole: &'a [u8], wanted: Wanted) -> Option<
     if !wanted.path {
         // What a ledger keeps of items is whether they are ours.
         let named = || id.is_some_and(|id| memmem::find(id, b"5e55c71").is_some());
-        return (role != Some(b"developer") || !named()).then_some(States::Nothing);
+        let shape = wire::shape(text(fields.word(KIND)?).unwrap_or_default());
+        let spoke = wire::speaks(shape, text(role)).map_or(States::Nothing, States::Spoke);
+        return (role != Some(b"developer") || !named()).then_some(spoke);
     }
     match wire::shape(text(fields.word(KIND)?).unwrap_or_default()) {
         Shape::Message if role == Some(b"assistant") => {

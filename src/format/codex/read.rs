@@ -12,7 +12,7 @@ use super::{
     write,
 };
 use crate::{
-    fact::{Carrier, Ending, Fact, Facts, Header, Id, Place, Role},
+    fact::{Carrier, Ending, Fact, Facts, Header, Id, Place, Role, Telling, Usage},
     finding::Code,
     format::{
         Fault, Reader, id,
@@ -24,6 +24,18 @@ use crate::{
 
 /// How much of a first prompt is kept.
 const PROMPT: usize = 200;
+
+/// Of what the model said, whether it is known what was paid for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+enum Owed {
+    /// There is nothing that is not paid.
+    #[default]
+    Nothing,
+    /// The model spoke, and what it says now is the same response.
+    Spoken,
+    /// It spoke and was answered: what it says next is another response.
+    Answered,
+}
 
 /// Reads one rollout, or a chain of them.
 #[derive(Default, Serialize, Deserialize)]
@@ -46,8 +58,8 @@ pub(super) struct CodexReader {
     settings: bool,
     /// When the session began, in milliseconds.
     began: Option<i64>,
-    /// In bare logs: whether the model spoke last, so that what it says now is the same response.
-    speaking: bool,
+    /// What was said of which no usage is known yet. In bare logs there never is any.
+    owed: Owed,
     tally: Tally,
     /// Whether the latest line is known to name no character by its number.
     plain: bool,
@@ -96,7 +108,13 @@ impl Reader for CodexReader {
         match kind.0.as_ref() {
             "session_meta" => self.copied_header(number, payload, facts),
             "response_item" => {
-                let item = scan::read(payload.get().as_bytes())?;
+                let item: wire::Payload<'_> = scan::read(payload.get().as_bytes())?;
+                if facts.keeps_usages() && !self.is_copied(ordinal) {
+                    let kind = item.kind.as_ref().map_or("", |kind| kind.0.as_ref());
+                    let role = item.role.as_ref().map(|role| role.0.as_ref());
+                    let spoke = wire::speaks(wire::shape(kind), role);
+                    self.follow(spoke, number, &timestamp.0, facts);
+                }
                 self.item(line, payload, &item, facts);
                 Ok(())
             }
@@ -124,19 +142,20 @@ impl Reader for CodexReader {
             "compacted" => {
                 let compacted: wire::Payload<'_> = scan::read(payload.get().as_bytes())?;
                 self.compacted(line, &compacted, facts);
-                let response = compacted.compaction_response_id.as_ref();
-                let recorded = response.is_some_and(|id| Tally::compaction(&id.0, facts));
-                if !recorded
-                    && !self.is_copied(ordinal)
-                    && self.tally.is_own(self.turn.as_deref(), at)
-                {
-                    facts.unrecorded += 1;
+                let response = compacted.compaction_response_id.as_ref().map(|id| id.0.as_ref());
+                if !response.is_some_and(|id| Tally::compaction(id, facts)) {
+                    let turn = self.turn.as_deref();
+                    let maker = self.tally.maker_of(turn, at, self.is_copied(ordinal));
+                    let call = Usage { line: number, at, ..Usage::default() };
+                    self.tally.miss_compaction(payload.get(), response, maker, call, facts);
                 }
+                self.owed = Owed::Nothing;
                 Ok(())
             }
             "token_usage_record" => {
                 let record: wire::Payload<'_> = scan::read(payload.get().as_bytes())?;
                 self.tally.record(&wire::Response::of(&record), number, at, facts);
+                self.owed = Owed::Nothing;
                 Ok(())
             }
             _ => Ok(()),
@@ -314,13 +333,22 @@ impl CodexReader {
         } else {
             match &quick.states {
                 States::Total(..) | States::Paid(_) => json::moment(timestamp()),
-                States::Model(..) => None,
+                States::Spoke(_) | States::Model(..) => None,
                 _ => return,
             }
         };
         let place = |part: &[u8]| line.span(part).into();
+        let spoke = match &quick.states {
+            States::Spoke(spoke) => Some(*spoke),
+            States::Answer(..) => Some(true),
+            States::Item(shape, ..) => wire::speaks(*shape, None),
+            _ => None,
+        };
+        if facts.keeps_usages() && !self.is_copied(quick.ordinal) {
+            self.follow(spoke, number, timestamp(), facts);
+        }
         match &quick.states {
-            States::Nothing => {}
+            States::Nothing | States::Spoke(_) => {}
             States::Total(info, _) if self.is_copied(quick.ordinal) => {
                 self.tally.copied_total(info.as_ref(), number, at, facts);
             }
@@ -340,13 +368,52 @@ impl CodexReader {
                 if let Some(turn) = turn {
                     facts.id(text(turn));
                 }
-                self.tally.total(info.as_ref(), self.turn.as_deref(), number, at, facts);
+                self.total(info.as_ref(), number, at, facts);
             }
-            States::Paid(response) => self.tally.record(response, number, at, facts),
+            States::Paid(response) => {
+                self.tally.record(response, number, at, facts);
+                self.owed = Owed::Nothing;
+            }
             States::Model(turn, model) => {
                 let turn = turn.map(text).or(self.turn.as_deref());
                 self.tally.context(turn, text(model), facts);
             }
+        }
+    }
+
+    fn total(
+        &mut self,
+        info: Option<&wire::Info>,
+        number: u32,
+        at: Option<DateTime<Utc>>,
+        facts: &mut Facts,
+    ) {
+        let before = facts.usages.len();
+        self.tally.total(info, self.turn.as_deref(), number, at, facts);
+        if facts.usages.len() > before {
+            self.owed = Owed::Nothing;
+        }
+    }
+
+    /// An item tells whether the model speaks, or somebody answers it. A response of which no usage is written down before
+    /// the next one, or the end of its turn, failed or was cut off.
+    fn follow(&mut self, spoke: Option<bool>, number: u32, timestamp: &str, facts: &mut Facts) {
+        match (spoke, self.owed) {
+            (Some(true), Owed::Answered) => {
+                self.settle(number, json::moment(timestamp), facts);
+                self.owed = Owed::Spoken;
+            }
+            (Some(true), _) => self.owed = Owed::Spoken,
+            (Some(false), Owed::Spoken) => self.owed = Owed::Answered,
+            _ => {}
+        }
+    }
+
+    /// No usage will come any more of what was said. Copies are their owners' to report.
+    fn settle(&mut self, number: u32, at: Option<DateTime<Utc>>, facts: &mut Facts) {
+        let owed = std::mem::take(&mut self.owed);
+        if owed != Owed::Nothing && self.tally.is_own(self.turn.as_deref(), at) {
+            miss(Usage { line: number, at, ..Usage::default() }, facts);
         }
     }
 
@@ -369,13 +436,15 @@ impl CodexReader {
         let said = item.role.as_ref().is_some_and(|role| role.0 == "assistant");
         let spoke = match wire::shape(&kind.0) {
             Shape::Message => said,
-            Shape::Call | Shape::Other => true,
+            Shape::Call | Shape::Other | Shape::Told => true,
             Shape::Result => false,
             Shape::Unseen => return Ok(()),
         };
         // No usage was written down, so that responses can only be counted.
-        facts.unrecorded += u64::from(spoke && !self.speaking);
-        self.speaking = spoke;
+        if spoke && self.owed != Owed::Spoken {
+            miss(Usage { line: json::index(line), ..Usage::default() }, facts);
+        }
+        self.owed = if spoke { Owed::Spoken } else { Owed::Answered };
         let whole: Raw<'_> = serde_json::from_slice(line.bytes.trim_ascii())?;
         self.item(line, whole, &item, facts);
         Ok(())
@@ -463,6 +532,7 @@ impl CodexReader {
         let turn = event.turn_id.as_ref().map(|turn| facts.id(&turn.0));
         match event.kind.as_ref().map_or("", |kind| kind.0.as_ref()) {
             "task_started" | "turn_started" => {
+                self.settle(number, at, facts);
                 let turn = turn.unwrap_or_else(|| self.unnamed(facts));
                 facts.state(number, Fact::Opened(turn));
                 self.turn = event.turn_id.as_ref().map(Text::owned);
@@ -474,10 +544,12 @@ impl CodexReader {
                 }
             }
             "task_complete" | "turn_complete" => {
+                self.settle(number, at, facts);
                 facts.state(number, Fact::Closed { turn, how: Ending::Completed });
                 (self.turn, self.tally.started) = (None, None);
             }
             "turn_aborted" => {
+                self.settle(number, at, facts);
                 facts.state(number, Fact::Closed { turn, how: Ending::Aborted });
                 (self.turn, self.tally.started) = (None, None);
             }
@@ -490,7 +562,7 @@ impl CodexReader {
                 facts.state(number, Fact::Retracted { turns, shown: self.paginated });
             }
             "token_count" => {
-                self.tally.total(event.info().as_ref(), self.turn.as_deref(), number, at, facts);
+                self.total(event.info().as_ref(), number, at, facts);
             }
             "thread_settings_applied" if event.thread_settings.is_some() => {
                 self.settings = true;
@@ -537,6 +609,13 @@ impl CodexReader {
             }
         }
     }
+}
+
+/// A response that left no usage.
+fn miss(call: Usage, facts: &mut Facts) {
+    let session = facts.header.as_ref().map_or("", |header| header.id.as_str());
+    let key = format!("u\0{session}\0{}", call.line).into();
+    facts.spend(Usage { key, telling: Telling::Nothing, ..call });
 }
 
 /// Whether a message of ours may stand somewhere in a value.

@@ -215,8 +215,7 @@ impl Tally {
         at: Option<DateTime<Utc>>,
         facts: &mut Facts,
     ) {
-        let parent = self.parent.clone().unwrap_or_else(|| "".into());
-        self.add(info, None, line, at, (parent, Some(true)), facts);
+        self.add(info, None, line, at, self.maker_of(None, at, true), facts);
     }
 
     fn add(
@@ -251,7 +250,8 @@ impl Tally {
                 None => return,
             },
         };
-        let carried = self.total.is_none() && last.is_none() && self.parent.is_some();
+        let first = total.filter(|_| self.total.is_none() && self.parent.is_some());
+        let carried = first.is_some() && last.is_none();
         let step_unseen = match (total, self.total, last) {
             (Some(total), Some(before), Some(last)) => {
                 total.since(before).is_some_and(|step| step != last)
@@ -286,6 +286,8 @@ impl Tally {
             ..Usage::default()
         };
         self.spend(usage, turn, facts);
+        let first = first.filter(|_| facts.keeps_usages());
+        facts.carried = first.map(|total| (line, total.tokens())).or(facts.carried);
     }
 
     /// The running total is what the client itself says that the session has cost.
@@ -343,6 +345,42 @@ impl Tally {
     /// Whether a call is known to be this session's own.
     pub fn is_own(&self, turn: Option<&str>, at: Option<DateTime<Utc>>) -> bool {
         self.maker(turn, at).1 == Some(false)
+    }
+
+    /// Who made a call, as [`Self::maker`] says, unless the line is known to be a copy of the parent's.
+    pub fn maker_of(
+        &self,
+        turn: Option<&str>,
+        at: Option<DateTime<Utc>>,
+        copied: bool,
+    ) -> (Word, Option<bool>) {
+        let parent = || (self.parent.clone().unwrap_or_else(|| "".into()), Some(true));
+        if copied { parent() } else { self.maker(turn, at) }
+    }
+
+    /// A compaction of which no usage is here: `call` tells where and when. Copies have the same content behind the same
+    /// total.
+    pub fn miss_compaction(
+        &mut self,
+        content: &str,
+        response: Option<&str>,
+        (owner, inherited): (Word, Option<bool>),
+        call: Usage,
+        facts: &mut Facts,
+    ) {
+        let figures = XxHash3_128::oneshot(format!("{:?}{content}", self.total).as_bytes());
+        let kind = Some(facts.word("compaction"));
+        facts.spend(Usage {
+            key: response.map_or_else(|| figures_key("", figures, ""), Key::from),
+            kind,
+            provider: self.provider.clone(),
+            model: self.model.clone(),
+            inherited,
+            owner: Some(owner),
+            figures: NonZeroU128::new(figures),
+            telling: Telling::Nothing,
+            ..call
+        });
     }
 
     /// Marks the call that a compaction was, if it is there.

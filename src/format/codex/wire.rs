@@ -343,8 +343,10 @@ pub(super) enum Shape {
     Message,
     Call,
     Result,
-    /// Seen by the model with the message before it.
+    /// Seen by the model with the message before it, and its own.
     Other,
+    /// The same, but nothing that it said.
+    Told,
     /// Never sent.
     Unseen,
 }
@@ -355,15 +357,20 @@ pub(super) fn shape(kind: &str) -> Shape {
         "function_call" | "custom_tool_call" | "local_shell_call" | "tool_search_call" => {
             Shape::Call
         }
-        "reasoning"
-        | "web_search_call"
-        | "image_generation_call"
-        | "compaction"
-        | "agent_message"
-        | "compaction_summary"
-        | "context_compaction" => Shape::Other,
+        "reasoning" | "web_search_call" | "image_generation_call" => Shape::Other,
+        "compaction" | "agent_message" | "compaction_summary" | "context_compaction" => Shape::Told,
         kind if kind.ends_with("_output") => Shape::Result,
         _ => Shape::Unseen,
+    }
+}
+
+/// Whether the model says an item, or somebody says something to it; none where neither is so.
+pub(super) fn speaks(shape: Shape, role: Option<&str>) -> Option<bool> {
+    match shape {
+        Shape::Message => Some(role == Some("assistant")),
+        Shape::Call | Shape::Other => Some(true),
+        Shape::Result => Some(false),
+        Shape::Told | Shape::Unseen => None,
     }
 }
 
@@ -413,7 +420,9 @@ pub(super) fn seen(bytes: &[u8]) -> Vec<Range<usize>> {
     let values = match shape(&kind.0) {
         Shape::Call => vec![item.name, item.arguments.or(item.input).or(item.action)],
         Shape::Result => vec![item.output],
-        Shape::Other => vec![item.summary, item.content, item.encrypted_content, item.action],
+        Shape::Other | Shape::Told => {
+            vec![item.summary, item.content, item.encrypted_content, item.action]
+        }
         Shape::Message | Shape::Unseen => Vec::new(),
     };
     values.into_iter().flatten().map(|value| range(bytes, value)).collect()

@@ -5,7 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{quick, wire};
 use crate::{
-    fact::{Carrier, Ending, Fact, Facts, Header, Key, Refusal, Role, Tokens, Usage, Word},
+    fact::{
+        Carrier, Ending, Fact, Facts, Header, Key, Refusal, Role, Telling, Tokens, Usage, Word,
+    },
     finding::{Code, Finding},
     format::{
         Fault, Reader,
@@ -91,13 +93,16 @@ const KNOWN: &[&str] = &[
     "workspace/changes",
 ];
 
+/// Usage that a stream tells of: turn, step, when, in milliseconds, and how much.
+type Sample = (u64, u64, Option<i64>, Tokens);
+
 /// Reads one DSH log.
 #[derive(Default, Serialize, Deserialize)]
 pub(super) struct DshReader {
     /// A blank line that was seen; the loaders refuse it unless nothing follows.
     blank: Option<usize>,
-    /// The usage sample of the attempt that is under way, with its turn and step (format 0 and 1).
-    sample: Option<(u64, u64, Tokens)>,
+    /// The usage sample of the attempt that is under way, with its turn, its step and its time (format 0 and 1).
+    sample: Option<Sample>,
     /// Provider and model of the latest request header.
     route: (Option<Word>, Option<Word>),
     #[serde(skip)]
@@ -200,16 +205,16 @@ impl DshReader {
             wire::Body::Result(said) => result(line, event, &said.message, facts)?,
             wire::Body::Chunk(chunk) => {
                 if let Some(usage) = chunk.chunk.usage.filter(|_| chunk.chunk.kind.0 == "usage") {
-                    self.sample = Some((chunk.turn, chunk.step, tokens(&usage)));
+                    self.sample = Some((chunk.turn, chunk.step, event.time, tokens(&usage)));
                     facts.refuse(at, record(line, event, facts).at, Refusal::Sample);
                 }
             }
             wire::Body::Attempt(attempt) => match attempt.last_usage() {
                 Some(usage) => {
-                    let sample = (attempt.turn, attempt.step, tokens(usage));
+                    let sample = (attempt.turn, attempt.step, event.time, tokens(usage));
                     self.spend_attempt(line, event, sample, facts);
                 }
-                None => unrecorded(event, facts),
+                None => unrecorded(line, event, facts),
             },
             wire::Body::Retry => {
                 // The attempt ended without a message; its last sample is what was billed.
@@ -220,7 +225,7 @@ impl DshReader {
             wire::Body::Summary(summary) => spend_summary(line, event, &summary, facts),
             wire::Body::Compaction { starts } => facts.state(at, Fact::Held(starts)),
             wire::Body::Title(title) => facts.title = Some(title.title.owned()),
-            wire::Body::HelperCall => unrecorded(event, facts), // It leaves its usage nowhere.
+            wire::Body::HelperCall => unrecorded(line, event, facts), // It leaves its usage nowhere.
             wire::Body::Inbox(spliced) => {
                 let inserted = spliced.inserted.map_or(0, |inserted| inserted.len());
                 let inserted = u32::try_from(inserted).unwrap_or(u32::MAX);
@@ -231,7 +236,8 @@ impl DshReader {
                 facts.state(at, Fact::Held(false)); // A compaction that a crash left open ends here.
                 if mark.inherited == Some(true) {
                     facts.state(at, Fact::Seeded);
-                    facts.unrecorded = 0; // What stands before is the parent's to report.
+                    // What stands before is the parent's to report.
+                    facts.usages.retain(Usage::is_recorded);
                     for usage in &mut facts.usages {
                         usage.inherited = Some(true);
                     }
@@ -266,7 +272,7 @@ impl DshReader {
     ) {
         let Some(usage) = &said.usage else {
             if said.interrupted == Some(true) {
-                unrecorded(event, facts); // The stream was aborted before its usage came.
+                unrecorded(line, event, facts); // The stream was aborted before its usage came.
             }
             return;
         };
@@ -294,13 +300,14 @@ impl DshReader {
         &self,
         line: Line<'_>,
         event: &wire::Event<'_>,
-        sample: (u64, u64, Tokens),
+        sample: Sample,
         facts: &mut Facts,
     ) {
-        let (turn, step, tokens) = sample;
+        let (turn, step, time, tokens) = sample;
         let record = Usage {
             key: format!("a\0{turn}\0{step}\0{}\0{tokens:?}", event.time.unwrap_or(0)).into(),
             weak: true,
+            at: time.and_then(DateTime::from_timestamp_millis),
             provider: self.route.0.clone(),
             model: self.route.1.clone(),
             tokens,
@@ -316,7 +323,7 @@ fn spend_summary(
     summary: &wire::Summary<'_>,
     facts: &mut Facts,
 ) {
-    let Some(usage) = &summary.usage else { return unrecorded(event, facts) };
+    let Some(usage) = &summary.usage else { return unrecorded(line, event, facts) };
     let id = summary.compaction_id.as_ref();
     let key = id.map_or_else(|| unnamed(event, usage), |id| format!("c\0{}", id.0).into());
     let mut word = |text: Option<&Text<'_>>| text.map(|text| facts.word(text));
@@ -333,10 +340,14 @@ fn spend_summary(
 }
 
 /// A model call that left no usage. What was inherited is the parent's to report.
-fn unrecorded(event: &wire::Event<'_>, facts: &mut Facts) {
-    if record_seed(facts).is_none_or(|seed| event.seq.is_some_and(|seq| seq >= seed)) {
-        facts.unrecorded += 1;
+fn unrecorded(line: Line<'_>, event: &wire::Event<'_>, facts: &mut Facts) {
+    if record_seed(facts).is_some_and(|seed| event.seq.is_none_or(|seq| seq < seed)) {
+        return;
     }
+    let session = facts.header.as_ref().map_or("", |header| header.id.as_str());
+    let key = format!("u\0{session}\0{}", json::index(line)).into();
+    let telling = Telling::Nothing;
+    facts.spend(Usage { key, telling, ..record(line, event, facts) });
 }
 
 /// The inherited length, where the header says it (formats 0 and 1).

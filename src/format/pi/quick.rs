@@ -195,7 +195,11 @@ fn message<'a>(scan: &mut Scan<'a, '_>) -> Option<Said<'a>> {
                 5
             }
             b"excludeFromContext" => scan.value().map(|_| 6)?,
-            b"stopReason" => scan.word().map(|_| 7)?,
+            b"stopReason" => match scan.word()? {
+                // What was said then tells what was paid.
+                Some(b"aborted" | b"error") => return None,
+                _ => 7,
+            },
             b"toolCallId" => scan.word().map(|_| 8)?,
             b"provider" => {
                 message.provider = scan.text()?;

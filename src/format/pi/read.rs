@@ -6,7 +6,7 @@ use twox_hash::XxHash3_64;
 
 use super::{quick, wire};
 use crate::{
-    fact::{Carrier, Ending, Fact, Facts, Header, Id, Role, Tokens, Usage, Word},
+    fact::{Carrier, Ending, Fact, Facts, Header, Id, Role, Telling, Tokens, Usage, Word},
     finding::{Code, Finding, Severity},
     format::{
         Fault, Reader,
@@ -315,11 +315,12 @@ impl PiReader {
 
     /// A compaction or a branch summary: newer versions record what it cost.
     fn summary_usage(&mut self, line: Line<'_>, entry: &wire::Entry<'_>, facts: &mut Facts) {
-        if entry.usage.is_some() {
-            self.spend(line, entry, paid(entry.usage, facts), None, Some("compaction"), facts);
-        } else if !wire::is_true(entry.from_hook) && !inherited(entry, facts) {
-            facts.unrecorded += 1;
-        }
+        let paid = match entry.usage {
+            Some(_) => paid(entry.usage, facts),
+            None if wire::is_true(entry.from_hook) => return,
+            None => Some(wire::Usage::default()),
+        };
+        self.spend(line, entry, paid, None, Some("compaction"), facts);
     }
 
     fn spend(
@@ -353,6 +354,13 @@ impl PiReader {
         };
         let mut word = |text: Option<&Text<'_>>| text.map(|text| facts.word(text));
         let (provider, model) = (word(provider), word(model));
+        // Of what was cut short some providers had said no usage yet, others none of the output but its beginning.
+        let cut = answer.is_some_and(wire::Message::was_cut);
+        let made = match answer {
+            Some(answer) => cut && answer.has_content(),
+            None => kind == Some("compaction") && entry.usage.is_none(),
+        };
+        let missed = made && tokens == Tokens::default();
         let kind = kind.map(|kind| facts.word(kind));
         facts.spend(Usage {
             line: json::index(line),
@@ -365,6 +373,8 @@ impl PiReader {
             tokens,
             cost: paid.cost.0,
             inherited: Some(inherited(entry, facts)),
+            provisional: cut && !missed,
+            telling: if missed { Telling::Nothing } else { Telling::Own },
             ..Usage::default()
         });
     }

@@ -163,6 +163,20 @@ pub(in crate::format) struct Message<'a> {
     pub exclude_from_context: Option<Raw<'a>>,
 }
 
+impl Message<'_> {
+    /// Whether an answer ended before its provider had said all of it.
+    pub fn was_cut(&self) -> bool {
+        let reason = self.stop_reason.as_ref().map(|reason| reason.0.as_ref());
+        matches!(reason, Some("aborted" | "error"))
+    }
+
+    /// Whether anything was said in it.
+    pub fn has_content(&self) -> bool {
+        let blocks = self.content.as_ref().and_then(|content| content.value.as_ref());
+        blocks.is_some_and(|blocks| !blocks.is_empty())
+    }
+}
+
 /// Counters, disjoint but for `cache_write_1h` (in `cache_write`) and `reasoning` (in `output`), and what the client
 /// reckons that they cost. A counter that is missing, null or no number is zero.
 #[derive(Default, Deserialize)]

@@ -25,7 +25,7 @@ fn told(text: &[u8], blind: bool, all: bool) -> String {
     let facts = &session.facts;
     let beside =
         (&facts.title, &facts.first_prompt, &facts.prompts, &facts.cwd_first, &facts.client);
-    let counts = (facts.unrecorded, facts.newest, session.damage, &session.blank);
+    let counts = (facts.carried, facts.newest, session.damage, &session.blank);
     let paid = (&facts.usages, &facts.claims, &facts.refused);
     format!(
         "{:#?}",

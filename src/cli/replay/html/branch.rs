@@ -13,12 +13,7 @@ use crate::{
     fact::{Carrier, Ending, Fact, Role},
     finding::Finding,
     format::{Message, Origin},
-    session::{
-        History, Session, Thread,
-        history::unfold,
-        ledger::{Account, Ledger},
-        lineage,
-    },
+    session::{History, Session, Thread, history::unfold, ledger::Account, lineage},
     store,
 };
 
@@ -144,8 +139,7 @@ pub(super) fn family(run: &Run, opened: &Opened, longest: usize) -> Result<(Vec<
     }
     place_beside(&mut branches);
     let accounts: Vec<Account> = sessions.into_iter().flatten().map(Account::of).collect();
-    let ledger = Ledger::of(&accounts, true, &|_| true);
-    Ok((branches, Usage::of(&ledger)))
+    Ok((branches, Usage::of(&accounts)))
 }
 
 /// An error once more, for the page.

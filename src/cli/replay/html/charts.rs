@@ -3,7 +3,11 @@
 use std::{collections::BTreeMap, fmt::Write as _};
 
 use super::{branch::Branch, text};
-use crate::{cli::output::grouped, fact::Tokens, session::ledger::Ledger};
+use crate::{
+    cli::output::grouped,
+    fact::Tokens,
+    session::ledger::{self, Account},
+};
 
 /// Every completion once, by session and by day.
 #[derive(Default)]
@@ -14,10 +18,13 @@ pub(super) struct Usage {
 }
 
 impl Usage {
-    /// The sums of a ledger.
-    pub fn of(ledger: &Ledger) -> Self {
-        let mut usage = Self { unrecorded: ledger.unrecorded, ..Self::default() };
-        for completion in &ledger.completions {
+    /// The sums of what some sessions and all that derives from them were paid.
+    pub fn of(accounts: &[Account]) -> Self {
+        let mut usage = Self::default();
+        let beside = ledger::each(accounts, true, &|_| true, &mut |completion| {
+            if !completion.counts {
+                return;
+            }
             let day = completion.at.map(|at| at.format("%Y-%m-%d").to_string());
             let day = day.unwrap_or_else(|| "no time".into());
             usage
@@ -26,7 +33,8 @@ impl Usage {
                 .or_default()
                 .add(&completion.tokens);
             usage.days.entry(day).or_default().add(&completion.tokens);
-        }
+        });
+        usage.unrecorded = beside.unrecorded.len() as u64;
         usage
     }
 }
