@@ -215,7 +215,8 @@ fn item<'a>(fields: &Fields<'a, '_>, whole: &'a [u8], wanted: Wanted) -> Option<
         // What a ledger keeps of items is whether they are ours.
         let named = || id.is_some_and(|id| memmem::find(id, b"5e55c71").is_some());
         let shape = wire::shape(text(fields.word(KIND)?).unwrap_or_default());
-        let spoke = wire::speaks(shape, text(role)).map_or(States::Nothing, States::Spoke);
+        let spoke =
+            wire::speaks(shape, text(role), text(id)).map_or(States::Nothing, States::Spoke);
         return (role != Some(b"developer") || !named()).then_some(spoke);
     }
     match wire::shape(text(fields.word(KIND)?).unwrap_or_default()) {

@@ -110,9 +110,10 @@ impl Reader for CodexReader {
             "response_item" => {
                 let item: wire::Payload<'_> = scan::read(payload.get().as_bytes())?;
                 if facts.keeps_usages() && !self.is_copied(ordinal) {
-                    let kind = item.kind.as_ref().map_or("", |kind| kind.0.as_ref());
-                    let role = item.role.as_ref().map(|role| role.0.as_ref());
-                    let spoke = wire::speaks(wire::shape(kind), role);
+                    let [kind, role, id] = [&item.kind, &item.role, &item.id]
+                        .map(|text| text.as_ref().map(|text| text.0.as_ref()));
+                    let shape = wire::shape(kind.unwrap_or_default());
+                    let spoke = wire::speaks(shape, role, id);
                     self.follow(spoke, number, &timestamp.0, facts);
                 }
                 self.item(line, payload, &item, facts);
@@ -340,8 +341,10 @@ impl CodexReader {
         let place = |part: &[u8]| line.span(part).into();
         let spoke = match &quick.states {
             States::Spoke(spoke) => Some(*spoke),
-            States::Answer(..) => Some(true),
-            States::Item(shape, ..) => wire::speaks(*shape, None),
+            States::Answer(id, _) => {
+                wire::speaks(wire::Shape::Message, Some("assistant"), id.map(text))
+            }
+            States::Item(shape, ..) => wire::speaks(*shape, None, None),
             _ => None,
         };
         if facts.keeps_usages() && !self.is_copied(quick.ordinal) {
@@ -614,7 +617,7 @@ impl CodexReader {
 /// A response that left no usage.
 fn miss(call: Usage, facts: &mut Facts) {
     let session = facts.header.as_ref().map_or("", |header| header.id.as_str());
-    let key = format!("u\0{session}\0{}", call.line).into();
+    let key = format!("u\0{session}\0{}\0{:?}", call.line, call.at).into();
     facts.spend(Usage { key, telling: Telling::Nothing, ..call });
 }
 

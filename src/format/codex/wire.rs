@@ -364,12 +364,15 @@ pub(super) fn shape(kind: &str) -> Shape {
     }
 }
 
-/// Whether the model says an item, or somebody says something to it; none where neither is so.
-pub(super) fn speaks(shape: Shape, role: Option<&str>) -> Option<bool> {
+/// Whether the model says an item, or somebody says something to it; none where neither is known. Messages that the client
+/// writes in the model's name, such as a review's result, have a UUID in their ids (0.171.0), and earlier none.
+pub(super) fn speaks(shape: Shape, role: Option<&str>, id: Option<&str>) -> Option<bool> {
     match shape {
-        Shape::Message => Some(role == Some("assistant")),
+        Shape::Message if role == Some("assistant") => {
+            id.filter(|id| !id.contains('-')).map(|_| true)
+        }
+        Shape::Message | Shape::Result => Some(false),
         Shape::Call | Shape::Other => Some(true),
-        Shape::Result => Some(false),
         Shape::Told | Shape::Unseen => None,
     }
 }

@@ -345,7 +345,7 @@ fn unrecorded(line: Line<'_>, event: &wire::Event<'_>, facts: &mut Facts) {
         return;
     }
     let session = facts.header.as_ref().map_or("", |header| header.id.as_str());
-    let key = format!("u\0{session}\0{}", json::index(line)).into();
+    let key = format!("u\0{session}\0{}\0{:?}", json::index(line), event.time).into();
     let telling = Telling::Nothing;
     facts.spend(Usage { key, telling, ..record(line, event, facts) });
 }
