@@ -591,6 +591,8 @@ pub enum Telling {
     Nothing,
     /// That of a helper, in the log of the session that sent it: the helper's own log may have it too.
     Relayed,
+    /// Those of a whole turn, as one: no calls where the session has a log.
+    Turn,
 }
 
 /// What a client itself says that a session has cost so far: a sum of its own, which is no completion.

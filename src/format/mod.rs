@@ -26,6 +26,12 @@ pub fn by_name(name: &str) -> Option<&'static dyn Format> {
     ALL.iter().copied().find(|format| format.name() == name)
 }
 
+/// The client that printed sums of what was paid.
+#[must_use]
+pub fn of_sums(head: &Head<'_>) -> Option<&'static dyn Format> {
+    ALL.iter().copied().find(|format| format.sums_up(head))
+}
+
 /// The client that wrote a log which begins with `head`.
 #[must_use]
 pub fn of(head: &Head<'_>) -> Option<&'static dyn Format> {

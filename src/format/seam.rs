@@ -79,6 +79,11 @@ pub trait Format: Sync {
     /// Whether this client wrote a log that begins like this.
     fn claims(&self, head: &Head<'_>) -> bool;
 
+    /// Whether a file that begins so is what the client prints of its turns: no log, but it sums up what was paid.
+    fn sums_up(&self, _head: &Head<'_>) -> bool {
+        false
+    }
+
     /// A reader for one log. It may remember lines.
     fn reader(&self) -> Box<dyn Reader>;
 

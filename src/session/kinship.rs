@@ -22,6 +22,23 @@ pub fn align(accounts: &mut [Account]) {
     carry::subtract(accounts);
     gone::copies(accounts);
     sums_of_children(accounts);
+    sums_of_turns(accounts);
+}
+
+/// Leaves out what a client printed of a session that has a log.
+fn sums_of_turns(accounts: &mut [Account]) {
+    let is_sum = |usage: &Usage| usage.telling == Telling::Turn;
+    if !accounts.iter().flat_map(|account| &account.usages).any(is_sum) {
+        return;
+    }
+    let logs = accounts.iter().filter(|account| !account.usages.iter().any(is_sum));
+    let logs: HashSet<(&'static str, Word)> =
+        logs.map(|account| (account.client, account.session.clone())).collect();
+    for account in accounts {
+        if logs.contains(&(account.client, account.session.clone())) {
+            refuse(account, is_sum);
+        }
+    }
 }
 
 /// Leaves out what a tool's result sums up of a session that the tool ran, where that has a log of its own: below a folder
@@ -87,9 +104,13 @@ fn unmarked_forks(accounts: &mut [Account]) {
             .filter(|other| other.session != own.session)
             .filter(|other| matches!(other.kind, "main" | "fork"))
             .collect();
-        let copied = |other: &&&Account| inherits(other, first.key);
+        let copied = |other: &&&Account| inherits(other, first.key).is_some();
+        // A copy that names this session as the maker says nothing of a parent.
+        let from_above = |other: &&&Account| {
+            inherits(other, first.key).is_some_and(|copy| copy.owner.as_ref() != Some(&own.session))
+        };
         // Another copy of a parent that is gone says whose the answers are.
-        let gone = others.iter().filter(copied).find_map(|other| {
+        let gone = others.iter().filter(from_above).find_map(|other| {
             let parent = other.parent.as_ref()?;
             (!sessions.contains(parent.as_ref())).then(|| (*other, parent.clone()))
         });
@@ -119,9 +140,9 @@ fn unmarked_forks(accounts: &mut [Account]) {
     }
 }
 
-/// Whether a log says that it copied the answer.
-fn inherits(account: &Account, key: Key) -> bool {
-    account.usages.iter().any(|usage| usage.key == key && usage.inherited == Some(true))
+/// What a log says of the answer if it says that it copied it.
+fn inherits(account: &Account, key: Key) -> Option<&Usage> {
+    account.usages.iter().find(|usage| usage.key == key && usage.inherited == Some(true))
 }
 
 /// Whether a session may be a fork without saying so. Logs that tell what they inherited tell that there is nothing.
@@ -155,7 +176,7 @@ fn figures(accounts: &mut [Account]) {
     let mut order: Vec<usize> = (0..accounts.len()).collect();
     order.sort_by_key(|at| (accounts[*at].created, accounts[*at].session.clone()));
     for &at in &order {
-        let unknown = |usage: &Usage| usage.inherited.is_none() && usage.figures.is_some();
+        let unknown = |usage: &Usage| usage.inherited != Some(false) && usage.figures.is_some();
         let Some(parent) = accounts[at].parent.clone() else { continue };
         if !accounts[at].usages.iter().any(unknown) {
             continue;
@@ -176,16 +197,20 @@ fn figures(accounts: &mut [Account]) {
                 .unwrap_or(0),
         };
         for nth in 0..own.unwrap_or(copies) {
-            let Usage { figures: Some(figures), inherited, .. } = accounts[at].usages[nth] else {
+            let session = &accounts[at].session;
+            let Usage { figures: Some(figures), inherited, ref owner, .. } =
+                accounts[at].usages[nth]
+            else {
                 continue;
             };
+            let told = inherited.is_some() && owner.as_ref() != Some(session);
             let theirs = known.and_then(|known| accounts[known].usages.get(nth));
             let (key, owner) = match theirs.filter(|theirs| theirs.figures == Some(figures)) {
                 Some(theirs) => {
                     (theirs.key, theirs.owner.clone().unwrap_or_else(|| parent.clone()))
                 }
                 // Some tell by themselves whose they are.
-                None if inherited.is_some() => continue,
+                None if told => continue,
                 None => (figures_key(&parent, figures.get(), ""), parent.clone()),
             };
             let usage = &mut accounts[at].usages[nth];

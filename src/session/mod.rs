@@ -121,7 +121,7 @@ impl Session {
         keep: Keep,
         cut: Option<(&At, Begins<'_>)>,
     ) -> Result<Self> {
-        let (format, head) = whose(&log, wanted)?;
+        let (format, head) = whose(&log, wanted, matches!(keep, Keep::Usages | Keep::Refusals))?;
         let cut = cut.filter(|_| log.len() > LARGE);
         let tee = cut.and_then(|(_, begins)| early::tee(&log, format, &head, begins));
         let mut run = tee.is_some().then(early::Run::default);
@@ -287,8 +287,12 @@ pub(crate) fn headline(prompt: &str) -> String {
     }
 }
 
-/// The client that wrote a log, and the first bytes, which told it.
-fn whose(log: &Log, wanted: Option<&'static dyn Format>) -> Result<(&'static dyn Format, Ahead)> {
+/// The client that wrote a log, and the first bytes, which told it. For a ledger also one that only sums up.
+fn whose(
+    log: &Log,
+    wanted: Option<&'static dyn Format>,
+    ledger: bool,
+) -> Result<(&'static dyn Format, Ahead)> {
     let head = log.head(HEAD)?;
     if head.trim_ascii().is_empty() {
         let torn = log.findings().find(|finding| finding.severity == Severity::Error).cloned();
@@ -296,7 +300,9 @@ fn whose(log: &Log, wanted: Option<&'static dyn Format>) -> Result<(&'static dyn
             .unwrap_or_else(|| Finding::new(Code::EmptyFile, "the file is empty"))
             .into());
     }
-    let format = wanted.or_else(|| format::of(&Head(&head))).ok_or_else(|| unknown(&head))?;
+    let told = wanted.or_else(|| format::of(&Head(&head)));
+    let told = told.or_else(|| format::of_sums(&Head(&head)).filter(|_| ledger));
+    let format = told.ok_or_else(|| unknown(&head))?;
     Ok((format, head))
 }
 

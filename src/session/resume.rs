@@ -40,7 +40,7 @@ pub fn read(
     before: Option<(Bookmark, Account)>,
 ) -> Result<(Account, Option<Bookmark>)> {
     // What follows may tell that the log is another client's.
-    let (format, head) = whose(&log, wanted)?;
+    let (format, head) = whose(&log, wanted, true)?;
     let begun = before.and_then(|(bookmark, account)| begin(format, bookmark, account));
     let begun = match begun {
         Some((reached, intake, facts)) if log.go_on(&reached)? => Some((intake, facts)),

@@ -78,13 +78,14 @@ struct Claimed {
 /// Input, read from the cache, written to it for five minutes and for an hour, output, reasoning.
 type Counters = [u64; 6];
 
-const TELLINGS: [Telling; 6] = [
+const TELLINGS: [Telling; 7] = [
     Telling::Own,
     Telling::Folded,
     Telling::Others,
     Telling::Carried,
     Telling::Nothing,
     Telling::Relayed,
+    Telling::Turn,
 ];
 
 impl Sheet {

@@ -4,54 +4,13 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::home::Home;
-
-const SESSION: &str = "11111111-1111-4111-8111-000000000001";
-
-/// A transcript of Claude Code: a prompt, and records that lack what all have.
-fn claude(home: &Home, records: &[Value]) {
-    let prompt =
-        json!({ "type": "user", "uuid": "u0", "message": { "role": "user", "content": "hi" } });
-    let lines = std::iter::once(&prompt).chain(records).enumerate().map(|(nth, record)| {
-        let mut line = json!({
-            "parentUuid": null, "isSidechain": false, "cwd": "/x", "sessionId": SESSION, "version": "2.1.0",
-            "timestamp": format!("2026-09-01T10:00:{nth:02}.000Z"),
-        });
-        line.as_object_mut().unwrap().extend(record.as_object().unwrap().clone());
-        line.to_string() + "\n"
-    });
-    write(home, &format!(".claude/projects/-x/{SESSION}.jsonl"), &lines.collect::<String>());
-}
-
-fn write(home: &Home, name: &str, text: &str) {
-    let path = home.path(name);
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(path, text).unwrap();
-}
-
-fn answer(id: &str, input: u64, output: u64) -> Value {
-    let usage = json!({ "input_tokens": input, "output_tokens": output });
-    let message = json!({ "id": id, "model": "m", "stop_reason": "end_turn", "usage": usage });
-    json!({ "type": "assistant", "uuid": format!("{id}-{input}"), "message": message })
-}
-
-/// The completions and the tokens of a report.
-fn sums(report: &Value) -> (u64, u64) {
-    (report["completions"].as_u64().unwrap(), report["totals"]["total"].as_u64().unwrap())
-}
-
-/// The same, with and without the index, and by the way that tells of every record.
-fn told(home: &Home) -> Value {
-    let report = home.report(0, &["usage", "--by", "kind", "--by", "model"]);
-    let plain = home.report(0, &["usage", "--by", "kind", "--by", "model", "--no-cache"]);
-    assert_eq!(report, plain);
-    let day = home.report(0, &["usage", "--explain", "2026-09-01"]);
-    assert_eq!(day["completions"], report["completions"]);
-    let explained = day["explained"].as_array().unwrap().iter();
-    let total: u64 = explained.filter_map(|one| one["total"].as_u64()).sum();
-    assert_eq!(total, report["totals"]["total"].as_u64().unwrap());
-    report
-}
+use crate::{
+    home::Home,
+    made::{
+        PARENT, SESSION, answer, child, claude, codex, meta, pi, record, spent, started, sums,
+        told, total, write,
+    },
+};
 
 #[test]
 fn a_tie_is_won_by_the_record_that_tells_its_calls_apart_and_then_by_the_final_one() {
@@ -136,53 +95,6 @@ fn a_session_alone_is_without_its_helpers_calls() {
     // Without a log of its own there is nothing else to count it by.
     fs::remove_file(home.path(&agent)).unwrap();
     assert_eq!(sums(&home.report(0, &["usage", SESSION, "--own"])), (2, 2 + 11));
-}
-
-const PARENT: &str = "01a05c69-4d00-7000-8000-000000000001";
-
-fn codex(home: &Home, id: &str, lines: &[Value]) {
-    let line = |line: &Value| {
-        let mut line = line.clone();
-        if line["timestamp"].is_null() {
-            line["timestamp"] = "2026-09-01T10:10:00.000Z".into();
-        }
-        line.to_string() + "\n"
-    };
-    let name = format!(".codex/sessions/2026/09/01/rollout-2026-09-01T10-10-00-{id}.jsonl");
-    write(home, &name, &lines.iter().map(line).collect::<String>());
-}
-
-fn meta(id: &str, more: &Value) -> Value {
-    let mut payload = json!({
-        "id": id, "timestamp": "2026-09-01T10:10:00.000Z", "cwd": "/x", "originator": "codex",
-        "cli_version": "0.90.0", "source": "cli", "model_provider": "openai",
-    });
-    payload.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-    json!({ "type": "session_meta", "payload": payload })
-}
-
-fn child(id: &str) -> Value {
-    let source = json!({ "subagent": { "thread_spawn": { "parent_thread_id": PARENT } } });
-    meta(id, &json!({ "source": source, "forked_from_id": PARENT }))
-}
-
-fn event(payload: &Value) -> Value {
-    json!({ "type": "event_msg", "payload": payload })
-}
-
-fn total(total: u64, last: u64) -> Value {
-    let counts = |input: u64| {
-        json!({
-            "input_tokens": input, "cached_input_tokens": 0, "output_tokens": 0, "reasoning_output_tokens": 0,
-            "total_tokens": input,
-        })
-    };
-    let info = json!({ "total_token_usage": counts(total), "last_token_usage": counts(last) });
-    event(&json!({ "type": "token_count", "info": info }))
-}
-
-fn started(turn: &str) -> Value {
-    event(&json!({ "type": "task_started", "turn_id": turn }))
 }
 
 #[test]
@@ -303,13 +215,6 @@ fn a_total_that_a_child_goes_on_with_is_without_its_parents_calls() {
     assert_eq!((sums(&report), &report["weak_keys"]), ((2, 380), &1.into()));
 }
 
-fn record(turn: &str, response: &Value, input: u64) -> Value {
-    let usage = json!({ "input_tokens": input, "output_tokens": 0, "total_tokens": input });
-    let payload =
-        json!({ "thread_id": PARENT, "turn_id": turn, "response_id": response, "usage": usage });
-    json!({ "type": "token_usage_record", "payload": payload })
-}
-
 #[test]
 fn a_turns_model_may_be_named_behind_other_turns() {
     let context = |turn: &str, model: &str| json!({ "type": "turn_context", "payload": { "turn_id": turn, "model": model, "cwd": "/x" } });
@@ -381,25 +286,6 @@ fn of_a_counter_that_comes_twice_the_last_counts_as_in_the_clients() {
     let before = sums(&home.report(0, &["usage"]));
     twice(&log, r#""usage":{"input":"#, r#""usage":{"input":5,"input":"#);
     assert_eq!(sums(&home.report(0, &["usage", "--no-cache"])), before);
-}
-
-fn pi(home: &Home, name: &str, id: &str, entries: &[Value]) {
-    let header = json!({
-        "type": "session", "version": 3, "id": id, "timestamp": "2026-09-01T10:00:00.000Z", "cwd": "/x",
-    });
-    let lines = std::iter::once(&header).chain(entries).map(|entry| entry.to_string() + "\n");
-    write(home, &format!(".pi/agent/sessions/--x--/{name}"), &lines.collect::<String>());
-}
-
-fn spent(nth: u32, role: &str, input: u64) -> Value {
-    let usage = json!({ "input": input, "output": 0, "cacheRead": 0, "cacheWrite": 0 });
-    let message = json!({
-        "role": role, "provider": "p", "model": "m", "content": [], "stopReason": "stop", "usage": usage,
-    });
-    json!({
-        "type": "message", "id": format!("{nth:08x}"), "parentId": null,
-        "timestamp": format!("2026-09-01T10:00:{nth:02}.000Z"), "message": message,
-    })
 }
 
 #[test]
@@ -543,4 +429,130 @@ fn in_dsh_an_answer_without_an_id_counts_and_so_does_an_attempt_that_ended_its_t
     let answer = text.lines().find(is_answer).unwrap();
     let cut: String = text.split_inclusive('\n').filter(|line| line.trim_end() != answer).collect();
     assert_eq!(tell(&cut), (whole, weak + 1));
+}
+
+#[test]
+fn a_copy_that_names_the_maker_makes_no_fork_of_it() {
+    const COPY: &str = "44444444-1111-4111-8111-000000000003";
+    let home = Home::new();
+    claude(&home, &[answer("a", 1, 1), answer("b", 2, 2)]);
+    // A fork of a fork that is gone: its copies name that one, and who made the calls.
+    let log = format!(".claude/projects/-x/{SESSION}.jsonl");
+    let text = fs::read_to_string(home.path(&log)).unwrap();
+    let copied = |line: &str| {
+        let mut line: Value = serde_json::from_str(line).unwrap();
+        line["sessionId"] = COPY.into();
+        line["forkedFrom"] = json!({ "sessionId": "33333333-1111-4111-8111-000000000002", "messageUuid": line["uuid"] });
+        line["requestSessionId"] = SESSION.into();
+        line.to_string() + "\n"
+    };
+    let lines: String = text.lines().map(copied).collect();
+    write(&home, &format!(".claude/projects/-x/{COPY}.jsonl"), &lines);
+    claude(&home, &[answer("a", 1, 1), answer("b", 2, 2), answer("c", 3, 3)]);
+    let report = told(&home);
+    assert_eq!((sums(&report), &report["orphans"]), ((3, 12), &0.into()));
+    assert_eq!(report["rows"][0]["kind"], "main");
+    assert_eq!(sums(&home.report(0, &["usage", SESSION])), (3, 12));
+}
+
+#[test]
+fn a_fork_of_a_fork_that_is_gone_keeps_the_times_and_is_no_double() {
+    // Nothing names a turn, and the times are those of the first session.
+    let (gone, last) =
+        ("01a05c6b-0000-7000-8000-000000000002", "01a05c72-74c0-7000-8000-000000000003");
+    let calls = [total(100, 100), total(300, 200)];
+    let home = Home::new();
+    let older = json!({ "timestamp": "2026-09-01T09:00:00.000Z" });
+    codex(&home, PARENT, &[&[meta(PARENT, &older)][..], &calls].concat());
+    let born = |id: &str| {
+        let created = "2026-09-01T12:00:00.000Z";
+        meta(id, &json!({ "forked_from_id": gone, "timestamp": created }))
+    };
+    codex(&home, last, &[&[born(last)][..], &calls].concat());
+    let report = told(&home);
+    assert_eq!((sums(&report), &report["orphans"]), ((2, 300), &0.into()));
+    // Without it two children have one parent.
+    let log = format!(".codex/sessions/2026/09/01/rollout-2026-09-01T10-10-00-{PARENT}.jsonl");
+    fs::remove_file(home.path(&log)).unwrap();
+    let other = "01a05c72-74c0-7000-8000-000000000004";
+    codex(&home, other, &[&[born(other)][..], &calls].concat());
+    let report = told(&home);
+    assert_eq!((sums(&report), &report["orphans"]), ((2, 300), &2.into()));
+}
+
+#[test]
+fn what_a_client_asks_by_itself_owns_nothing_that_it_copied() {
+    let home = Home::new();
+    claude(&home, &[answer("a", 1, 1)]);
+    let helper = |id: &str, at: &str| {
+        let mut line = answer(id, 1, 1);
+        line["isSidechain"] = true.into();
+        line["agentId"] = "aprompt_suggestion-0123456789abcdef".into();
+        line["sessionId"] = SESSION.into();
+        line["timestamp"] = format!("2026-09-01T10:00:{at}.000Z").into();
+        line.to_string() + "\n"
+    };
+    let agent = format!(
+        ".claude/projects/-x/{SESSION}/subagents/agent-aprompt_suggestion-0123456789abcdef.jsonl"
+    );
+    write(&home, &agent, &(helper("a", "01") + &helper("own", "05")));
+    let kinds = || {
+        let report = told(&home);
+        let rows = report["rows"].as_array().unwrap().clone();
+        let kinds: Vec<String> =
+            rows.iter().map(|row| row["kind"].as_str().unwrap().to_owned()).collect();
+        (kinds.join(" "), report["orphans"].as_u64().unwrap())
+    };
+    assert_eq!(kinds(), ("aside main".into(), 0));
+    let other = home.path(&format!(".claude/projects/-x/{SESSION}.jsonl"));
+    fs::remove_file(other).unwrap();
+    // Nothing but the copy tells of the parent's answer.
+    assert_eq!(told(&home)["completions"], 2);
+}
+
+#[test]
+fn an_advisor_of_a_helper_is_the_helpers() {
+    let home = Home::new();
+    let mut inner = answer("h", 10, 10);
+    inner["message"]["usage"]["iterations"] = json!([{ "type": "advisor_message", "model": "big", "input_tokens": 100, "output_tokens": 1 }]);
+    let progress = json!({ "type": "progress", "uuid": "p", "data": { "message": inner } });
+    claude(&home, &[answer("a", 1, 1), progress]);
+    let mut own = inner;
+    own["isSidechain"] = true.into();
+    own["sessionId"] = SESSION.into();
+    own["agentId"] = "a0123abcd".into();
+    own["timestamp"] = "2026-09-01T10:00:01.000Z".into();
+    let agent = format!(".claude/projects/-x/{SESSION}/subagents/agent-a0123abcd.jsonl");
+    write(&home, &agent, &(own.to_string() + "\n"));
+    assert_eq!(sums(&told(&home)), (3, 2 + 20 + 101));
+    let report = home.report(0, &["usage", "--by", "session", "--by", "kind"]);
+    let rows = report["rows"].as_array().unwrap().iter();
+    let advisor = rows.clone().find(|row| row["kind"] == "advisor").unwrap();
+    assert_eq!(advisor["session"], "agent-a0123abcd", "{report}");
+}
+
+#[test]
+fn what_codex_printed_counts_where_no_log_says_it() {
+    let home = Home::new();
+    let turn = |input: u64| {
+        let usage = json!({ "input_tokens": input, "cached_input_tokens": 5, "output_tokens": 2 });
+        json!({ "type": "turn.completed", "usage": usage }).to_string() + "\n"
+    };
+    let item =
+        json!({ "type": "item.completed", "item": { "type": "agent_message", "text": "x" } });
+    let begin = json!({ "type": "thread.started", "thread_id": PARENT });
+    let text = format!("{begin}\n{item}\n{}{}", turn(10), turn(10));
+    write(&home, "logs/exec.jsonl", &text);
+    let report = home.report(0, &["usage", "logs"]);
+    assert_eq!((sums(&report), &report["weak_keys"]), ((2, 24), &2.into()));
+    assert_eq!(report["rows"][0]["session"], PARENT);
+    assert_eq!(sums(&home.report(0, &["usage", "logs/exec.jsonl"])), (2, 24));
+    // They have no time, which is told where one is asked for.
+    let day = home.report(0, &["usage", "logs", "--since", "2026-09-01"]);
+    assert_eq!((sums(&day), &day["undated"]), ((0, 0), &2.into()));
+    // It is no log to any other verb.
+    assert_eq!(home.report(5, &["replay", "logs/exec.jsonl"])["code"], "FORMAT_UNKNOWN");
+    codex(&home, PARENT, &[meta(PARENT, &json!({})), total(300, 300)]);
+    fs::rename(home.path(".codex"), home.path("logs/codex")).unwrap();
+    assert_eq!(sums(&home.report(0, &["usage", "logs"])), (1, 300));
 }

@@ -27,6 +27,8 @@ pub(super) struct Bill<'a> {
     pub iterations: Option<&'a [u8]>,
     /// Whether the record says of itself that another session made it.
     pub inherited: bool,
+    /// The session that made it, where the record names another one than its own.
+    pub requester: Option<&'a [u8]>,
     /// Whether the answer was still coming in.
     pub provisional: bool,
 }
@@ -40,6 +42,7 @@ impl Bill<'_> {
         }
         let key = self.id.map_or_else(|| self.weak_key().into(), Cow::Borrowed);
         let tier = self.tier.map(|tier| facts.word(tier));
+        let owner = self.requester.map(|session| facts.word(session));
         // A fork's copies may have lost their counters: that the call was made is all that is left.
         let stripped = self.inherited && self.id.is_some() && tokens == Tokens::default();
         let telling = match kind {
@@ -55,6 +58,7 @@ impl Bill<'_> {
             at: self.at,
             tokens,
             inherited: self.inherited.then_some(true),
+            owner: owner.clone(),
             telling,
             ..Usage::default()
         };
@@ -118,6 +122,7 @@ pub(super) fn spend(
     let words = words.map(text);
     let words = words.each_ref().map(|word| word.as_deref().map(str::as_bytes));
     let [id, model, timestamp, speed, service] = words;
+    let requester = requester(record);
     let bill = Bill {
         id,
         model,
@@ -127,6 +132,7 @@ pub(super) fn spend(
         tokens: counted(&usage),
         iterations: usage.iterations.map(|list| list.get().as_bytes()),
         inherited: inherited(record),
+        requester: requester.as_deref().map(str::as_bytes),
         provisional: text(message.stop_reason).is_none(),
     };
     bill.spend(line, kind, facts);
@@ -134,8 +140,12 @@ pub(super) fn spend(
 
 /// Whether a record says of itself that another session made it.
 pub(super) fn inherited(record: &wire::Record<'_>) -> bool {
-    let owner = text(record.request_session_id);
-    record.forked_from.is_some() || owner.is_some() && owner != text(record.session_id)
+    record.forked_from.is_some() || requester(record).is_some()
+}
+
+/// The session that made it, where the record names another one than its own.
+fn requester<'a>(record: &wire::Record<'a>) -> Option<Cow<'a, str>> {
+    text(record.request_session_id).filter(|owner| text(record.session_id).as_ref() != Some(owner))
 }
 
 /// What makes the price another one than usual.

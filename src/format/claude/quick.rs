@@ -114,6 +114,7 @@ impl<'a> Answer<'a> {
             tokens: counters.into(),
             iterations: fields.value(ITERATIONS),
             inherited: whose.is_inherited()?,
+            requester: whose.requester()?,
             provisional: fields.word(STOP)?.is_none(),
         };
         let truncated = fields.is(TRUNCATED, b"true") || fields.word(CUT)?.is_some();
@@ -135,12 +136,17 @@ impl<'a> Whose<'a> {
 
     /// Whether the record says of itself that another session made it; nothing where that takes a closer look.
     fn is_inherited(&self) -> Option<bool> {
-        let [session, requester, origin, ..] = self.0;
-        let requester = requester.filter(|value| value.starts_with(b"\""));
-        let Some(requester) = requester else { return Some(origin.is_some()) };
+        let [_, _, origin, ..] = self.0;
+        Some(self.requester()?.is_some() || origin.is_some())
+    }
+
+    /// The session that made it, where the record names another one than its own.
+    fn requester(&self) -> Option<Option<&'a [u8]>> {
+        let [session, requester, ..] = self.0;
+        let Some([b'"', named @ .., b'"']) = requester else { return Some(None) };
         let escaped = |value: &[u8]| value.contains(&b'\\');
-        let close = escaped(requester) || session.is_some_and(escaped);
-        (!close).then(|| origin.is_some() || session != Some(requester))
+        let close = escaped(named) || session.is_some_and(escaped);
+        (!close).then(|| Some(named).filter(|_| session != requester))
     }
 
     /// The same, kept beyond the line.

@@ -37,6 +37,10 @@ const TOLD: usize = 16;
 /// The longest beginning of a prompt that is kept.
 const PROMPT: usize = 200;
 
+/// In the names of helpers that begin with a copy of the session and belong to no task of it: side questions, and what
+/// the client asks by itself.
+const ASIDES: [&str; 4] = ["side_question", "prompt_suggestion", "session_memory", "speculation"];
+
 /// What the client writes where a person broke off.
 const INTERRUPTED: [&str; 2] =
     ["[Request interrupted by user]", "[Request interrupted by user for tool use]"];
@@ -275,7 +279,7 @@ impl ClaudeReader {
             // The client names its helpers by what they are at; all but true subagents begin with a copy of the whole
             // session.
             header.errand = match agent.as_ref() {
-                agent if agent.contains("side_question") => Some(Errand::Aside),
+                agent if ASIDES.iter().any(|name| agent.contains(name)) => Some(Errand::Aside),
                 agent if agent.contains("compact-") => Some(Errand::Compaction),
                 _ => None,
             };

@@ -31,6 +31,8 @@ const CONTEXT: u8 = 1;
 
 /// Bare items.
 const BARE: u32 = 1;
+/// What `codex exec --json` prints (0.171.0): sums of turns.
+const PRINTED: u32 = 0;
 /// Wrapped lines without explicit turns.
 const WRAPPED: u32 = 2;
 /// Explicit turns.
@@ -55,6 +57,10 @@ impl Format for Codex {
         };
         let mut lines = head.lines().filter(|line| !line.is_empty()).take(20);
         lines.clone().any(claim) || lines.next().is_some_and(wire::begins_header)
+    }
+
+    fn sums_up(&self, head: &Head<'_>) -> bool {
+        head.lines().find(|line| !line.is_empty()).is_some_and(|line| wire::started(line).is_some())
     }
 
     fn reader(&self) -> Box<dyn Reader> {

@@ -5,9 +5,9 @@ use memchr::memmem;
 use serde::{Deserialize, Serialize, de::Error as _};
 
 use super::{
-    BARE, CONTEXT, LEGACY, PAGINATED, SETTINGS, WRAPPED, millis_of,
+    BARE, CONTEXT, LEGACY, PAGINATED, PRINTED, SETTINGS, WRAPPED, millis_of,
     quick::{self, States},
-    tally::Tally,
+    tally::{Tally, Vector},
     wire::{self, Shape},
     write,
 };
@@ -52,6 +52,8 @@ pub(super) struct CodexReader {
     shown_from: u32,
     /// Whether its lines are bare items.
     bare: bool,
+    /// Whether it is no rollout, but what the client printed.
+    printed: bool,
     /// The turn that is open by what was written down.
     turn: Option<String>,
     /// Whether the settings were written down; then context lines do not stand for them.
@@ -88,6 +90,9 @@ impl Reader for CodexReader {
         }
         if self.bare {
             return self.bare_item(line, facts);
+        }
+        if self.printed {
+            return self.printed(line, facts);
         }
         let wanted = quick::Wanted { usages: facts.keeps_usages(), path: facts.keeps_path() };
         if let Some(quick) =
@@ -171,6 +176,9 @@ impl Reader for CodexReader {
         if self.bare {
             return scan::read::<wire::Payload<'_>>(bytes).is_ok_and(|item| item.kind.is_some());
         }
+        if self.printed {
+            return scan::read::<wire::Printed<'_>>(bytes).is_ok();
+        }
         scan::read::<wire::Line<'_>>(bytes).is_ok_and(|line| {
             line.timestamp.is_some() && line.kind.is_some() && line.payload.is_some()
         })
@@ -187,6 +195,14 @@ impl CodexReader {
             self.bare = true;
             let meta: wire::Meta<'_> = scan::read(line.bytes)?;
             self.own_header(line, &meta, BARE, facts);
+            return Ok(());
+        }
+        if !facts.keeps_path()
+            && let Some(thread) = wire::started(line.bytes)
+        {
+            self.printed = true;
+            let (id, line) = (thread.owned(), Some(number));
+            facts.header = Some(Header { line, id, version: PRINTED, ..Header::default() });
             return Ok(());
         }
         let wire::Line { timestamp, ordinal, kind, payload } = scan::read(line.bytes)?;
@@ -431,6 +447,27 @@ impl CodexReader {
             Some(first) => facts.state(line, Fact::Numbered { first, count: 1 }),
             None => facts.state(line, Fact::Unnumbered),
         }
+    }
+
+    /// What a turn came to. Nothing tells when it was, and by which model.
+    fn printed(&mut self, line: Line<'_>, facts: &mut Facts) -> Result<(), Fault> {
+        let line_read: wire::Printed<'_> = scan::read(line.bytes)?;
+        let Some(counts) = line_read.usage.filter(|_| line_read.kind.0 == "turn.completed") else {
+            return Ok(());
+        };
+        self.decoded += 1;
+        let session = facts.header.as_ref().map_or("", |header| header.id.as_str());
+        let tokens = Vector::of(&counts).tokens();
+        facts.spend(Usage {
+            line: json::index(line),
+            key: format!("t\0{session}\0{}\0{tokens:?}", self.decoded).into(),
+            weak: true,
+            tokens,
+            inherited: Some(false),
+            telling: Telling::Turn,
+            ..Usage::default()
+        });
+        Ok(())
     }
 
     fn bare_item(&mut self, line: Line<'_>, facts: &mut Facts) -> Result<(), Fault> {

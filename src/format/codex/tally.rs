@@ -371,7 +371,7 @@ impl Tally {
         let figures = XxHash3_128::oneshot(format!("{:?}{content}", self.total).as_bytes());
         let kind = Some(facts.word("compaction"));
         facts.spend(Usage {
-            key: response.map_or_else(|| figures_key("", figures, ""), Key::from),
+            key: response.map_or_else(|| figures_key(&owner, figures, ""), Key::from),
             kind,
             provider: self.provider.clone(),
             model: self.model.clone(),

@@ -27,6 +27,22 @@ pub(super) struct Claim<'a> {
     timestamp: Option<Text<'a>>,
 }
 
+/// A line that `codex exec --json` prints.
+#[derive(Deserialize)]
+pub(super) struct Printed<'a> {
+    #[serde(rename = "type", borrow)]
+    pub kind: Text<'a>,
+    #[serde(borrow)]
+    thread_id: Option<Text<'a>>,
+    pub usage: Option<Counts>,
+}
+
+/// The thread, in the first line of these.
+pub(super) fn started(line: &[u8]) -> Option<Text<'_>> {
+    let line: Printed<'_> = super::super::scan::read(line).ok()?;
+    line.thread_id.filter(|_| line.kind.0 == "thread.started")
+}
+
 /// Whether a line may be a rollout's at all: most of other clients begin with their type and hold nothing of that name.
 pub(super) fn may_claim(line: &[u8]) -> bool {
     let names = ["payload\"", "\\u00"];

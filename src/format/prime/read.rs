@@ -4,7 +4,7 @@
 //! spawned the child stays as it was in the file, but every load adds the child's usage to it in memory, and the next
 //! copy or rewrite writes that sum out. So an answer's own usage is what its line says, less what was added by then.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use memchr::memmem;
 use serde::{Deserialize, Serialize};
@@ -29,6 +29,8 @@ pub(super) struct PrimeReader {
     pi: PiReader,
     /// The answers, by a digest of their entry's id.
     answers: HashMap<u64, Answer>,
+    /// Digests of what was told of children so far: a line that comes twice adds nothing.
+    told: HashSet<u64>,
 }
 
 /// An answer to which the calls of children may have been added.
@@ -101,7 +103,7 @@ impl Reader for PrimeReader {
 impl PrimeReader {
     fn answered(&mut self, usage: usize, facts: &mut Facts) {
         let record = &mut facts.usages[usage];
-        if record.kind.is_some() {
+        if record.kind.is_some() || !record.is_recorded() {
             return; // a tool's, a summary's: nothing is ever added to these
         }
         record.telling = Telling::Folded;
@@ -113,9 +115,9 @@ impl PrimeReader {
     fn attribute(&mut self, line: Line<'_>, told: &Attribution<'_>, facts: &mut Facts) {
         let child = read::tokens(&told.child_usage);
         let cost = told.child_usage.cost.0;
-        if let Some(answer) =
-            self.answers.get_mut(&XxHash3_64::oneshot(told.target_id.0.as_bytes()))
-        {
+        let digest = |text: &str| XxHash3_64::oneshot(text.as_bytes());
+        let new = self.told.insert(digest(&format!("{}\0{}", told.target_id.0, told.id.0)));
+        if let Some(answer) = self.answers.get_mut(&digest(&told.target_id.0)).filter(|_| new) {
             answer.children.0.add(&child);
             answer.children.1 += cost.unwrap_or(0);
             let (written, paid) = answer.written;
@@ -202,6 +204,9 @@ mod tests {
         assert_eq!(own(&with(answer(130, 8), 2)), ([100, 5], 2));
         assert_eq!(own(&with(answer(110, 6), 2)), ([100, 5], 2));
         assert_eq!(own(&with(answer(110, 6), 1)), ([100, 5], 1));
+        // A line that comes twice adds nothing.
+        let twice = [&with(answer(130, 8), 2)[..], &[children[0].clone()]].concat();
+        assert_eq!(own(&twice).0, [100, 5]);
         // A sum without anything told of it is all that can be known.
         assert_eq!(own(&with(answer(130, 8), 0)), ([130, 8], 0));
     }
