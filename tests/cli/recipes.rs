@@ -1,6 +1,10 @@
 //! The recipes of docs/scripting.md, run as they stand there.
 
-use std::{fs, path::Path, process::Command};
+use std::{
+    fs,
+    path::Path,
+    process::{Command, Stdio},
+};
 
 use crate::home::{Home, PI_ID, Ran, install_script, ran, word};
 
@@ -38,13 +42,17 @@ impl Shell {
     }
 
     fn run(&self, name: &str, args: &[&str]) -> Ran {
+        self.run_fed(name, args, Stdio::null())
+    }
+
+    fn run_fed(&self, name: &str, args: &[&str], input: Stdio) -> Ran {
         let tool = Path::new(env!("CARGO_BIN_EXE_sessctl")).parent().unwrap();
         let system = std::env::var("PATH").unwrap();
         let path = format!("{}:{}:{system}", tool.display(), self.home.path("bin").display());
         let mut shell = Command::new("sh");
         shell.arg(self.home.path("bin").join(name)).args(args).env_clear();
         shell.env("PATH", path).env("HOME", self.home.path("")).env("TZ", "UTC");
-        ran(&shell.current_dir(self.home.path("")).output().unwrap())
+        ran(&shell.current_dir(self.home.path("")).stdin(input).output().unwrap())
     }
 }
 
@@ -71,7 +79,7 @@ fn golden_files_tell_a_history_that_changed() {
     assert_eq!(changed.exit, 1);
     assert!(
         changed.err.contains("REPLAY_MISMATCH")
-            && changed.err.contains("logs/a.jsonl: replays to another history")
+            && changed.err.contains("logs/a.jsonl: not what it was, or damaged")
     );
     assert!(!changed.err.contains("logs/b.jsonl"));
     fs::remove_file(shell.home.path("logs/b.golden")).unwrap();
@@ -92,6 +100,23 @@ fn damaged_logs_are_listed() {
             listed.out
         );
         assert!(listed.out.contains("\tRECORDS_FUSED\t"), "{}", listed.out);
+    }
+}
+
+#[test]
+fn a_status_line_is_of_the_session_at_hand() {
+    let shell = Shell::new();
+    shell.home.pi();
+    if shell.jq {
+        let told = shell.home.path("told.json");
+        fs::write(&told, format!("{{\"session_id\":\"{PI_ID}\",\"cwd\":\"/\"}}")).unwrap();
+        let line = shell.run_fed("statusline.sh", &[], fs::File::open(&told).unwrap().into());
+        assert_eq!(
+            (line.exit, line.out.as_str()),
+            (0, "533 tok · 3 calls · $0.0005\n"),
+            "{}",
+            line.err
+        );
     }
 }
 
