@@ -45,8 +45,10 @@ impl<'a> Sums<'a> {
 
     /// A completion in the range. One that does not count is a copy of one that does, or of one that nobody asks for.
     pub fn add(&mut self, completion: &Completion) {
-        self.copied.records += completion.copied;
-        self.copied.total += completion.copied * completion.tokens.total();
+        let Copied { records, total } = &mut self.copied;
+        *records += completion.copied;
+        let tokens = completion.copied.saturating_mul(completion.tokens.total());
+        *total = total.saturating_add(tokens);
         if !completion.counts {
             return;
         }
