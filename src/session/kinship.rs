@@ -42,19 +42,23 @@ fn sums_of_turns(accounts: &mut [Account]) {
 }
 
 /// Leaves out what a tool's result sums up of a session that the tool ran, where that has a log of its own: below a folder
-/// named like the log that the result stands in.
+/// named like the log that the result stands in, or like its session.
 fn sums_of_children(accounts: &mut [Account]) {
     let is_sum = |usage: &Usage| usage.kind.as_deref() == Some("tool");
+    let folders = |account: &Account| {
+        let named = account.session.as_ref();
+        let both = |path: &PathBuf| [path.with_extension(""), path.with_file_name(named)];
+        account.path.iter().flat_map(both).collect::<Vec<PathBuf>>()
+    };
     let parents = accounts.iter().filter(|account| account.usages.iter().any(is_sum));
-    let parents: HashSet<PathBuf> =
-        parents.filter_map(|account| Some(account.path.as_ref()?.with_extension(""))).collect();
+    let parents: HashSet<PathBuf> = parents.flat_map(folders).collect();
     if parents.is_empty() {
         return;
     }
     let mut sums: HashMap<PathBuf, Vec<Tokens>> = HashMap::new();
     for account in accounts.iter() {
-        let folders = account.path.iter().flat_map(|path| path.ancestors().skip(1));
-        for folder in folders.filter(|folder| parents.contains(*folder)) {
+        let above = account.path.iter().flat_map(|path| path.ancestors().skip(1));
+        for folder in above.filter(|folder| parents.contains(*folder)) {
             let mut sum = Tokens::default();
             let own = account.usages.iter().filter(|usage| usage.inherited != Some(true));
             own.for_each(|usage| sum.add(&usage.tokens));
@@ -63,12 +67,13 @@ fn sums_of_children(accounts: &mut [Account]) {
     }
     let mut found: HashSet<(&'static str, Key)> = HashSet::new();
     for account in accounts.iter() {
-        let own = account.path.as_ref().and_then(|path| sums.get_mut(&path.with_extension("")));
-        let Some(children) = own else { continue };
-        for usage in account.usages.iter().filter(|usage| is_sum(usage)) {
-            if let Some(child) = children.iter().position(|sum| *sum == usage.tokens) {
-                children.swap_remove(child);
-                found.insert((account.client, usage.key));
+        for folder in folders(account) {
+            let Some(children) = sums.get_mut(&folder) else { continue };
+            for usage in account.usages.iter().filter(|usage| is_sum(usage)) {
+                if let Some(child) = children.iter().position(|sum| *sum == usage.tokens) {
+                    children.swap_remove(child);
+                    found.insert((account.client, usage.key));
+                }
             }
         }
     }

@@ -156,7 +156,7 @@ fn in_codex_an_answer_without_usage_before_the_next_one_or_its_turns_end_is_told
         (vec![said("msg_01a05c6a-0000-7000-8000-000000000012")], 0),
     ] {
         let begin = [meta(PARENT, &json!({})), started(turn)];
-        codex(&home, PARENT, &[&begin[..], &lines, &[ended.clone()]].concat());
+        codex(&home, PARENT, &[&begin[..], &lines, std::slice::from_ref(&ended)].concat());
         assert_eq!(told(&home)["unrecorded"], unrecorded, "{lines:?}");
     }
 }

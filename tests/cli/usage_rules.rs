@@ -300,6 +300,11 @@ fn a_sum_of_a_session_that_a_tool_ran_is_not_paid_beside_that() {
     let run = [spent(11, "assistant", 110), spent(12, "assistant", 220)];
     pi(&home, &format!("{OWN}/run-0/session.jsonl"), &id(2), &run);
     assert_eq!(sums(&told(&home)), (4, 352));
+    // Some call the folder after the session.
+    let [log, other] = [OWN, &id(1)].map(|name| format!(".pi/agent/sessions/--x--/{name}"));
+    fs::rename(home.path(&log), home.path(&other)).unwrap();
+    assert_eq!(sums(&told(&home)), (4, 352));
+    fs::rename(home.path(&other), home.path(&log)).unwrap();
     // A fork says it again, and so does a copy of the log elsewhere.
     let fork = "2026-09-01T11-00-00-000Z_01a0d239-fe96-7532-bec6-000000000003";
     pi(&home, &format!("{fork}.jsonl"), &id(3), &own);

@@ -219,3 +219,16 @@ fn a_range_that_is_empty_and_a_zone_that_is_none_are_refused() {
     let day = home.report(0, &["usage", "--since", "2026-11-29", "--until", "2026-11-29"]);
     assert_eq!(day["completions"], 3);
 }
+
+#[test]
+fn where_nothing_is_nothing_is_counted_and_that_is_said() {
+    let home = Home::new();
+    fs::create_dir(home.path("empty")).unwrap();
+    for args in [&["usage"][..], &["usage", "empty"]] {
+        let told = home.report(0, args);
+        assert_eq!((&told["completions"], &told["files"]), (&0.into(), &0.into()));
+        assert!(told["hint"].as_str().unwrap().contains("no log is there"), "{told}");
+    }
+    home.pi();
+    assert!(home.report(0, &["usage"])["hint"].is_null());
+}

@@ -90,7 +90,9 @@ pub(super) fn answer(args: &Args, by: &[By], told: Told<'_>) -> Answer {
         by: by.to_vec(),
         width: width(),
     };
-    answer(Box::new(counted))
+    let nothing = counted.files == 0 && counted.completions == 0 && counted.unread == 0;
+    let hint = nothing.then(|| "no log is there; `--store DIR` looks elsewhere".to_owned());
+    Answer { hint, ..answer(Box::new(counted)) }
 }
 
 /// How wide the terminal is that the answer goes to.
