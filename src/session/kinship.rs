@@ -178,55 +178,89 @@ fn seniority<'a>(one: &'a Account, other: &Account) -> impl Ord + use<'a> {
 /// Finds out which records are copies in logs that cannot tell by themselves: the longest row of figures at the beginning
 /// that the parent has too, or, where the parent is gone, that another of its children has.
 fn figures(accounts: &mut [Account]) {
+    let unknown = |usage: &Usage| usage.inherited != Some(false) && usage.figures.is_some();
     let mut order: Vec<usize> = (0..accounts.len()).collect();
     order.sort_by_key(|at| (accounts[*at].created, accounts[*at].session.clone()));
     for &at in &order {
-        let unknown = |usage: &Usage| usage.inherited != Some(false) && usage.figures.is_some();
         let Some(parent) = accounts[at].parent.clone() else { continue };
         if !accounts[at].usages.iter().any(unknown) {
             continue;
         }
-        // What stands before the first call that is known to be its own is copied, and nothing behind that is.
-        let own = accounts[at].usages.iter().position(|usage| usage.inherited == Some(false));
         let known = ancestor(accounts, at, &parent);
-        let copies = match known {
-            Some(known) => alike(&accounts[at], &accounts[known]),
-            None => (0..accounts.len())
-                .filter(|other| {
-                    let sibling = &accounts[*other];
-                    sibling.parent.as_ref() == Some(&parent)
-                        && sibling.session != accounts[at].session
-                })
-                .map(|other| alike(&accounts[at], &accounts[other]))
-                .max()
-                .unwrap_or(0),
+        copied_calls(accounts, at, &parent, known);
+        copied_misses(accounts, at, &parent, known);
+    }
+}
+
+/// Where the calls stand in a log of which usage is left. Those that left none may be told otherwise in copies, or not.
+fn calls(account: &Account) -> Vec<usize> {
+    let usages = account.usages.iter().enumerate();
+    usages.filter(|(_, usage)| usage.is_recorded()).map(|(at, _)| at).collect()
+}
+
+/// Makes the calls at the beginning of a log the parent's, as far as they are.
+fn copied_calls(accounts: &mut [Account], at: usize, parent: &Word, known: Option<usize>) {
+    let own_calls = calls(&accounts[at]);
+    // What stands before the first call that is known to be its own is copied, and nothing behind that is.
+    let is_own = |call: &usize| accounts[at].usages[*call].inherited == Some(false);
+    let own = own_calls.iter().position(is_own);
+    let session = accounts[at].session.clone();
+    let copies = match known {
+        Some(known) => alike(&accounts[at], &accounts[known]),
+        None => (0..accounts.len())
+            .filter(|other| {
+                let sibling = &accounts[*other];
+                sibling.parent.as_ref() == Some(parent) && sibling.session != session
+            })
+            .map(|other| alike(&accounts[at], &accounts[other]))
+            .max()
+            .unwrap_or(0),
+    };
+    let their_calls = known.map(|known| calls(&accounts[known])).unwrap_or_default();
+    for (nth, call) in own_calls.into_iter().enumerate().take(own.unwrap_or(copies)) {
+        let Usage { figures: Some(figures), inherited, ref owner, .. } = accounts[at].usages[call]
+        else {
+            continue;
         };
-        for nth in 0..own.unwrap_or(copies) {
-            let session = &accounts[at].session;
-            let Usage { figures: Some(figures), inherited, ref owner, .. } =
-                accounts[at].usages[nth]
-            else {
-                continue;
-            };
-            let told = inherited.is_some() && owner.as_ref() != Some(session);
-            let theirs = known.and_then(|known| accounts[known].usages.get(nth));
-            let (key, owner) = match theirs.filter(|theirs| theirs.figures == Some(figures)) {
-                Some(theirs) => {
-                    (theirs.key, theirs.owner.clone().unwrap_or_else(|| parent.clone()))
-                }
-                // Some tell by themselves whose they are.
-                None if told => continue,
-                None => (figures_key(&parent, figures.get(), ""), parent.clone()),
-            };
-            let usage = &mut accounts[at].usages[nth];
-            (usage.key, usage.owner, usage.inherited) = (key, Some(owner), Some(true));
-        }
+        let told = inherited.is_some() && owner.as_ref() != Some(&session);
+        let theirs = known.zip(their_calls.get(nth));
+        let theirs = theirs.map(|(known, call)| &accounts[known].usages[*call]);
+        let (key, owner) = match theirs.filter(|theirs| theirs.figures == Some(figures)) {
+            Some(theirs) => (theirs.key, theirs.owner.clone().unwrap_or_else(|| parent.clone())),
+            // Some tell by themselves whose they are.
+            None if told => continue,
+            None => (figures_key(parent, figures.get(), ""), parent.clone()),
+        };
+        let usage = &mut accounts[at].usages[call];
+        (usage.key, usage.owner, usage.inherited) = (key, Some(owner), Some(true));
+    }
+}
+
+/// The same of calls that left no usage: what stands before the last copied call is copied, and what the parent has.
+fn copied_misses(accounts: &mut [Account], at: usize, parent: &Word, known: Option<usize>) {
+    let own = &accounts[at].usages;
+    let copied = own.iter().rposition(|usage| usage.is_recorded() && usage.inherited == Some(true));
+    let misses = own.iter().enumerate().filter(|(_, usage)| !usage.is_recorded());
+    let unknown = misses.filter(|(_, usage)| usage.inherited.is_none());
+    let unknown: Vec<usize> = unknown.map(|(miss, _)| miss).collect();
+    for miss in unknown {
+        let Some(figures) = accounts[at].usages[miss].figures else { continue };
+        let is_it = |usage: &&Usage| !usage.is_recorded() && usage.figures == Some(figures);
+        let theirs = known.and_then(|known| accounts[known].usages.iter().find(is_it));
+        let (key, owner) = match theirs {
+            Some(theirs) => (theirs.key, theirs.owner.clone().unwrap_or_else(|| parent.clone())),
+            None if copied < Some(miss) => continue,
+            None => (figures_key(parent, figures.get(), ""), parent.clone()),
+        };
+        let usage = &mut accounts[at].usages[miss];
+        (usage.key, usage.owner, usage.inherited) = (key, Some(owner), Some(true));
     }
 }
 
 /// How many calls at the beginning of two logs have the same figures.
 fn alike(a: &Account, b: &Account) -> usize {
-    let pairs = a.usages.iter().zip(&b.usages);
+    let pairs = a.usages.iter().filter(|usage| usage.is_recorded());
+    let pairs = pairs.zip(b.usages.iter().filter(|usage| usage.is_recorded()));
     pairs.take_while(|(a, b)| a.figures.is_some() && a.figures == b.figures).count()
 }
 

@@ -366,11 +366,11 @@ impl<'a, 'b> Case<'a, 'b> {
     /// The case of records with one key, the owner's first.
     pub fn of(copies: &'b [Record<'a>], adopt: bool) -> Self {
         let Record { account: owner, usage: own, .. } = copies[0];
-        let logs = if copies.len() == 1 { owner.counted.into() } else { logs(copies) };
-        let orphan = own.inherited == Some(true);
-        let counts = logs > 0 && if orphan { adopt } else { owner.counted };
         // That it was made is told by all of them.
         let some = copies.iter().any(|copy| copy.usage.is_recorded());
+        let logs = if copies.len() == 1 { owner.counted.into() } else { logs(copies, some) };
+        let orphan = own.inherited == Some(true);
+        let counts = logs > 0 && if orphan { adopt } else { owner.counted };
         let usages = copies.iter().map(|copy| copy.usage);
         let usages = usages.filter(|usage| !some || usage.is_recorded());
         let greatest = if own.telling == Telling::Folded {
@@ -448,9 +448,12 @@ impl<'a, 'b> Case<'a, 'b> {
     }
 }
 
-/// In how many logs that are asked for records stand.
-fn logs(copies: &[Record<'_>]) -> u64 {
-    let counted = || copies.iter().map(|copy| copy.account).filter(|account| account.counted);
+/// In how many logs that are asked for records stand; of calls that left usage in `some`, such records.
+fn logs(copies: &[Record<'_>], some: bool) -> u64 {
+    let counted = || {
+        let telling = copies.iter().filter(|copy| !some || copy.usage.is_recorded());
+        telling.map(|copy| copy.account).filter(|account| account.counted)
+    };
     // What was kept of a log that was moved is no copy.
     let logs = counted().filter(|account| !account.kept).map(std::ptr::from_ref);
     let mut logs: Vec<_> = logs.collect();

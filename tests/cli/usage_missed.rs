@@ -162,7 +162,7 @@ fn in_codex_an_answer_without_usage_before_the_next_one_or_its_turns_end_is_told
 }
 
 #[test]
-fn in_codex_a_compaction_is_known_by_its_content_where_turns_have_no_ids() {
+fn in_codex_a_compaction_is_known_by_its_place_where_turns_have_no_ids() {
     let home = Home::new();
     let compacted = |words: &str| json!({ "type": "compacted", "payload": { "message": words } });
     let born = |id: &str| meta(id, &json!({ "forked_from_id": PARENT }));
@@ -184,4 +184,49 @@ fn in_codex_a_compaction_is_known_by_its_content_where_turns_have_no_ids() {
     codex(&home, two, &[&[born(two)][..], &begin, &later].concat());
     let report = told(&home);
     assert_eq!((report["orphans"].clone(), &report["unrecorded"]), (2.into(), &2.into()));
+}
+
+#[test]
+fn what_left_no_usage_never_tells_copies_of_calls_apart() {
+    let born = |id: &str| meta(id, &json!({ "forked_from_id": PARENT }));
+    let child = "01a05c72-74c0-7000-8000-000000000002";
+    let compacted = |more: &Value| {
+        let mut payload = json!({ "message": "all of it" });
+        payload.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!({ "type": "compacted", "payload": payload })
+    };
+    let item = |payload: Value| json!({ "type": "response_item", "payload": payload });
+    let said =
+        |id: &str| item(json!({ "type": "message", "role": "assistant", "id": id, "content": [] }));
+    let result = item(json!({ "type": "function_call_output", "call_id": "c", "output": "" }));
+    let plain = [compacted(&json!({}))];
+    let cut = [said("msg_1"), result, said("msg_2")];
+    for (theirs, copy, unrecorded) in [
+        (&plain[..], &plain[..], 1),
+        (&plain, &[compacted(&json!({ "window": 1, "replacement_history": null }))], 1),
+        (&plain, &[], 1),
+        (&[], &plain, 1),
+        (&cut, &cut, 1),
+    ] {
+        let home = Home::new();
+        let log = |middle: &[Value]| {
+            [&[total(100, 100)][..], middle, &[total(300, 200), total(350, 50)]].concat()
+        };
+        codex(&home, PARENT, &[&[meta(PARENT, &json!({}))][..], &log(theirs)].concat());
+        codex(&home, child, &[&[born(child)][..], &log(copy), &[total(357, 7)]].concat());
+        let report = told(&home);
+        let told = (sums(&report), report["unrecorded"].as_u64().unwrap(), &report["orphans"]);
+        assert_eq!(told, ((4, 357), unrecorded, &0.into()), "{theirs:?} {copy:?}");
+    }
+}
+
+#[test]
+fn a_call_without_a_time_is_told_where_a_range_is_asked_for() {
+    let home = Home::new();
+    let name = "old-0.20.0/sessions/2026/11/29/rollout-2026-11-29T16-26-39-094d6f2a-b588-4ddc-a020-7174db8bce43.jsonl";
+    home.copy(&format!("codex/{name}"), ".codex/sessions/2026/11/29/rollout-2026-11-29T16-26-39-094d6f2a-b588-4ddc-a020-7174db8bce43.jsonl");
+    let whole = home.report(0, &["usage"]);
+    assert!(whole["unrecorded"].as_u64().unwrap() > 0 && whole["undated"] == 0, "{whole}");
+    let day = home.report(0, &["usage", "--since", "2026-01-01"]);
+    assert_eq!((&day["unrecorded"], &day["undated"]), (&0.into(), &whole["unrecorded"]));
 }

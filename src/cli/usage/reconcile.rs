@@ -133,7 +133,8 @@ impl Reconciled {
         ids.dedup();
         // The start of an id is taken for it, as far as it tells it from others.
         let id = |id: &str| {
-            let enough = most.map_or(usize::MAX, |most| most.max(store::start_of(id, &ids)));
+            let apart = if most == Some(store::PREFIX) { 0 } else { store::start_of(id, &ids) };
+            let enough = most.map_or(usize::MAX, |most| most.max(apart));
             printable(id).chars().take(enough).collect::<String>()
         };
         let mut table = Table::new();

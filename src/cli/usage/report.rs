@@ -43,7 +43,7 @@ pub(in crate::cli) struct Counted {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) kept: Option<u64>,
     pub(super) weak_keys: u64,
-    /// With a range: completions without a time, which lie in none.
+    /// With a range: calls without a time, which lie in none, whether they left usage or not.
     pub(super) undated: u64,
     pub(super) broken_lines: u64,
     pub(super) torn_tails: usize,
@@ -225,7 +225,7 @@ impl Counted {
             (self.orphans, "completion", "completions", " whose owner's log is gone"),
             (self.kept.unwrap_or(0), "completion", "completions", " kept of logs that are gone"),
             (self.weak_keys, "completion", "completions", " without an id"),
-            (self.undated, "completion", "completions", " without a time, in no range"),
+            (self.undated, "call", "calls", " without a time, in no range"),
             (self.broken_lines, "broken line", "broken lines", ""),
             (self.torn_tails as u64, "last line", "last lines", " without an end"),
             (self.unread as u64, "file or folder", "files or folders", " that could not be read"),

@@ -102,7 +102,7 @@ impl Rows<'_> {
                 }
             }
         }
-        lines(&self.table(Detail::Least, &self.shortened(&whole, SHORT, false)))
+        lines(&self.table(Detail::Least, &self.shortened(&whole, store::PREFIX, false)))
     }
 
     /// The keys of every row, as they are shown.
@@ -124,14 +124,15 @@ impl Rows<'_> {
             }
             for row in &mut cut {
                 let key = &mut row[nth];
-                let (id, whole) = (key.trim_start(), key.chars().count());
-                if ids.is_empty() || whole <= length {
+                if !matches!(by, By::Session | By::Family) {
                     *key = shortened(key, Some(length));
                     continue;
                 }
-                let indent = whole - id.chars().count();
-                let enough = (indent + store::start_of(id, &ids)).max(length);
-                *key = key.chars().take(enough).collect();
+                // The start of an id is an id.
+                let id = key.trim_start();
+                let indent = key.chars().count() - id.chars().count();
+                let start = if apart { indent + store::start_of(id, &ids) } else { 0 };
+                *key = key.chars().take(start.max(length)).collect();
             }
         }
         cut

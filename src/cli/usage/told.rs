@@ -46,7 +46,10 @@ impl<'a> Told<'a> {
 /// The answer to what was asked.
 pub(super) fn answer(args: &Args, by: &[By], told: Told<'_>) -> Answer {
     let Told { sums, beside, range, today, price_version, written, completions } = told;
-    let Sums { lower_bound, orphans, weak_keys, kept, copied, undated, .. } = sums;
+    let Sums { lower_bound, orphans, weak_keys, kept, copied, mut undated, .. } = sums;
+    let (unrecorded, outside): (Vec<_>, Vec<_>) =
+        beside.unrecorded.into_iter().partition(|at| usage::inside(*at, range));
+    undated += outside.iter().filter(|at| at.is_none()).count() as u64;
     let (rows, sum) = sums.rows();
     let unread = beside.damaged.iter().find(|log| log.unread).map(|log| log.path.as_str());
     let (spent, failure) = args.fail_over.as_ref().map(|limit| limit.check(&sum, unread)).unzip();
@@ -66,7 +69,7 @@ pub(super) fn answer(args: &Args, by: &[By], told: Told<'_>) -> Answer {
         price_version: price_version.filter(|_| cost),
         rows: json_rows,
         copied,
-        unrecorded: beside.unrecorded.iter().filter(|at| usage::inside(**at, range)).count() as u64,
+        unrecorded: unrecorded.len() as u64,
         lower_bound,
         orphans,
         kept: args.keep.then_some(kept),

@@ -550,13 +550,12 @@ fn system(
         return;
     }
     facts.state(number, Fact::Compacted { kept: None });
-    // A copy keeps the id, or names it.
-    let from: wire::ForkedFrom<'_> = wire::read(record.forked_from).unwrap_or_default();
-    let original = text(from.message_uuid);
+    // Copies may have another id; what they keep is when it was.
+    let time = text(record.timestamp);
     let kind = Some(facts.word("compaction"));
     facts.spend(Usage {
         line: number,
-        key: original.as_deref().unwrap_or(uuid).into(),
+        key: time.map_or_else(|| uuid.into(), |time| format!("b\0{time}").into()),
         kind,
         at,
         inherited: inherited(record).then_some(true),

@@ -153,7 +153,7 @@ impl Reader for CodexReader {
                     let turn = self.turn.as_deref();
                     let maker = self.tally.maker_of(turn, at, self.is_copied(ordinal));
                     let call = Usage { line: number, at, ..Usage::default() };
-                    self.tally.miss_compaction(payload.get(), response, maker, call, facts);
+                    self.tally.miss_compaction(response, maker, call, facts);
                 }
                 self.owed = Owed::Nothing;
                 Ok(())

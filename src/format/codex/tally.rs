@@ -116,6 +116,8 @@ pub(super) struct Tally {
     recorded: bool,
     total: Option<Vector>,
     resets: u32,
+    /// Where the running total stood at the latest compaction without usage, and how many there were before at that.
+    compacted: (Option<Vector>, u32),
     /// Who is paid.
     pub provider: Option<Word>,
     /// When the turn began, in seconds since 1970, as far as its beginning says it.
@@ -358,17 +360,17 @@ impl Tally {
         if copied { parent() } else { self.maker(turn, at) }
     }
 
-    /// A compaction of which no usage is here: `call` tells where and when. Copies have the same content behind the same
-    /// total.
+    /// A compaction of which no usage is here: `call` tells where and when. Copies stand behind the same total.
     pub fn miss_compaction(
         &mut self,
-        content: &str,
         response: Option<&str>,
         (owner, inherited): (Word, Option<bool>),
         call: Usage,
         facts: &mut Facts,
     ) {
-        let figures = XxHash3_128::oneshot(format!("{:?}{content}", self.total).as_bytes());
+        let (total, nth) = self.compacted;
+        self.compacted = if total == self.total { (total, nth + 1) } else { (self.total, 0) };
+        let figures = XxHash3_128::oneshot(format!("{:?}", self.compacted).as_bytes());
         let kind = Some(facts.word("compaction"));
         facts.spend(Usage {
             key: response.map_or_else(|| figures_key(&owner, figures, ""), Key::from),
