@@ -218,10 +218,8 @@ impl Store {
             error,
             Error::SessionNotFound(_) | Error::NoSuchTitle { .. } | Error::NothingThere(_)
         );
-        match self.look().sealed.into_iter().next().filter(|_| missing) {
-            Some(folder) => sealed(&folder),
-            None => error,
-        }
+        let folder = if missing { self.look().sealed.into_iter().next() } else { None };
+        folder.map_or(error, |folder| sealed(&folder))
     }
 
     /// Whether it looks into the same folders as `other`.

@@ -180,6 +180,10 @@ fn damage_is_told_with_the_logs_that_have_it() {
         ];
         assert_eq!(told["damaged"], serde_json::json!(damaged));
     }
+    // No budget can be kept of what nobody could count, and damage is not a matter of rights.
+    let budget = home.report(6, &["usage", "store", "--fail-over", "1Gtok"]);
+    assert_eq!((&budget["code"], &budget["completions"].is_u64()), (&"IO_ERROR".into(), &true));
+    assert!(budget["message"].as_str().unwrap().contains(&unread), "{budget}");
     let person = home.run(&["usage", "store"]).out;
     for part in ["1 broken line,", "1 last line without an end", &broken, "in 2 more", "--check"] {
         assert!(person.contains(part), "{part}: {person}");

@@ -1,6 +1,6 @@
 //! `--fail-over`: a limit in dollars or tokens.
 
-use std::{io::ErrorKind, str::FromStr};
+use std::{fs::File, io::ErrorKind, str::FromStr};
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -92,7 +92,12 @@ impl Amount {
         let report = Spent { limit: self.text.clone(), spent: amount, unit, over };
         let failure = match unread {
             _ if over => Some(Error::No { code: "OVER_BUDGET", message }),
-            Some(path) => Some(Error::io("count", path)(ErrorKind::PermissionDenied.into())),
+            Some(path) => {
+                // What can be opened is damaged.
+                let opens = File::open(path).is_ok();
+                let kind = if opens { ErrorKind::InvalidData } else { ErrorKind::PermissionDenied };
+                Some(Error::io("count", path)(kind.into()))
+            }
             None => None,
         };
         (report, failure)

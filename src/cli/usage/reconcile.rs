@@ -205,7 +205,8 @@ impl Report for Reconciled {
 
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
         let fits = |drawn: &String| self.width.is_none_or(|width| widest(drawn) <= width);
-        let longest = self.rows.iter().map(|row| row.session.len()).max().unwrap_or(0);
+        let length = |row: &Row| row.session.len().max(row.model.as_ref().map_or(0, String::len));
+        let longest = self.rows.iter().map(length).max().unwrap_or(0);
         let lengths = (store::PREFIX..=longest.max(store::PREFIX)).rev();
         let mut drawn = lengths.map(|most| lines(&self.table(Some(most))));
         let narrowest = || lines(&self.table(Some(store::PREFIX)));
